@@ -7,6 +7,7 @@
 #   make bench     times against nvdisasm
 #   make validate  figures on estimates, blame, architectures and large corpora
 #   make docs      writes the rules' pages from their modules, and builds the site: build/site/docs/index.html
+#   make dist      what a release publishes, built twice and compared, with its bill of materials: dist
 #   make release   VERSION=X.Y.Z: version, changelog, commit and tag
 #   make figures   how large and how tangled the sources are (ARGS="407341e" for those of a commit)
 #   make vsix      packages the VS Code extension: vscode-client/dist/gpadvisor.vsix
@@ -17,6 +18,7 @@
 #                  notices; about 20 minutes of two processors (ARGS="--mutants 20 --seed 2 --package blamer")
 #   make lock      the hashes of all files of the versions in constraints.txt, there and for the extension
 #   make advisories  asks osv.dev about every version that is installed; says so where there is no network
+#   make pictures  those of the page and its views in docs/images, as the end-to-end tests see them
 #   make e2e       drives it in real VS Code; RUNS="host person" names some of the runs
 
 SHELL := /bin/bash
@@ -54,7 +56,7 @@ LOCKED := $(PIP) install --require-hashes --only-binary :all:
 COMPILE := $(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate \
 	-c constraints.txt pyproject.toml --extra compile
 
-.PHONY: test-random release figures site fuzz mutate lock advisories run test check format docs bench validate clean vsix e2e client-check client-test client-modules
+.PHONY: dist pictures test-random release figures site fuzz mutate lock advisories run test check format docs bench validate clean vsix e2e client-check client-test client-modules
 
 # The launch of each of our kernels stands in fixtures/gpadvisor.toml.
 run: $(BASE)
@@ -107,11 +109,17 @@ test-random: $(TEST)
 mutate: $(TEST)
 	$(BIN)/python -m tests.mutation $(ARGS)
 
+# Opened and judged before they are committed.
+pictures: $(TEST)
+	vscode-client/e2e/e2e.sh $(BIN)/python page report
+	cd vscode-client/shots && cp {page,roofline,potential,tree}-{light,dark}.png page-compared.png ../../docs/images/
+	cp vscode-client/shots/report-light.png docs/images/editor-report.png
+
 lock: $(TEST)
 	@$(PIP) install uv $(SHOWN)
 	@mkdir -p build
 	printf '%s\n' pip hatchling editables | \
-		$(COMPILE) - --extra profile --group test --group check --group docs -o build/constraints.txt
+		$(COMPILE) - --extra profile --extra mcp --group test --group check --group docs -o build/constraints.txt
 	$(COMPILE) -o build/requirements.txt
 	$(BIN)/python vscode-client/supply.py lock build/constraints.txt build/requirements.txt
 
@@ -133,6 +141,18 @@ release: $(DOCS)
 	$(BIN)/towncrier build --yes --version $(VERSION)
 	git commit -qam "Release $(VERSION)"
 	git tag -m "gpadvisor $(VERSION)" "v$(VERSION)"
+
+# The same bit for bit each time, and of the version that TAG names where one is given.
+dist: $(TEST)
+	@version=$$($(BIN)/python -c 'import gpadvisor; print(gpadvisor.__version__)'); \
+		test "$(or $(TAG),v$$version)" = "v$$version" || { echo "TAG is $(TAG), the version $$version" >&2; exit 1; }
+	rm -rf dist build/again
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/python -m hatchling build -d build/again
+	for file in dist/*; do cmp "$$file" "build/again/$${file##*/}"; done
+	$(BIN)/python vscode-client/supply.py sbom > dist/sbom.json
+	@if $(HAVE_NPM); then $(MAKE) --no-print-directory vsix && cp vscode-client/dist/gpadvisor.vsix dist/; \
+	else echo "skipped: the extension (npm is not installed)"; test -z "$$CI"; fi
 
 # Fails at a link to a page or a heading that is not there, and at a changelog fragment with a wrong name.
 site: $(DOCS)

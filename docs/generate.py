@@ -15,7 +15,9 @@ from pathlib import Path
 
 from gpadvisor.estimators.constants import table
 from gpadvisor.estimators.context import Optimizer
+from gpadvisor.model.stalls import KNOWN_REASONS
 from gpadvisor.pipeline.rule_pages import all_rules, rule_page
+from gpadvisor.pipeline.stall_pages import stall_pages
 
 FOLDER = Path(__file__).resolve().parent
 README = FOLDER.parent / "README.md"
@@ -39,6 +41,11 @@ def pages() -> dict[str, str]:
     found = {"rules/README.md": _INTRODUCTION + "".join(_row(rule) for rule in all_rules())}
     for rule in all_rules():
         found[f"rules/{rule.code}-{rule.slug}.md"] = rule_page(rule.code)
+    found["stalls/README.md"] = _STALLS + "".join(
+        f"| [{page.title}]({page.name}.md) | {KNOWN_REASONS[page.name].plain} |\n" for page in stall_pages()
+    )
+    for page in stall_pages():
+        found[f"stalls/{page.name}.md"] = page.markdown("../rules/{code}-{slug}.md")
     found["constants.md"] = _CONSTANTS + "".join(
         f"| `{name}` | {value:g} | {value.ground.value} | {value.reason} |\n"
         for name, value in table().items()
@@ -46,6 +53,15 @@ def pages() -> dict[str, str]:
     return found
 
 
+_STALLS = """\
+# Stall reasons
+
+One page for each, the same text as `gpadvisor explain REASON`. The names are those of CUPTI; `explain` takes
+those of Nsight Compute's columns and metrics as well.
+
+| reason | what the warp does |
+|---|---|
+"""
 _CONSTANTS = """\
 # Constants
 
@@ -90,13 +106,14 @@ def readme_with(text: str) -> str:
 
 
 def main() -> None:
-    """Write every page, and remove pages of rules that are gone."""
+    """Write every page, and remove pages of rules and reasons that are gone."""
     wanted = pages()
-    folder = FOLDER / "rules"
-    folder.mkdir(exist_ok=True)
-    for path in folder.glob("*.md"):
-        if f"rules/{path.name}" not in wanted:
-            path.unlink()
+    for name in ("rules", "stalls"):
+        folder = FOLDER / name
+        folder.mkdir(exist_ok=True)
+        for path in folder.glob("*.md"):
+            if f"{name}/{path.name}" not in wanted:
+                path.unlink()
     for name, text in wanted.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
     reports = Path(os.environ.get("GPADVISOR_REPORTS", ""))

@@ -26,6 +26,7 @@ from gpadvisor.model.advice import (
     Utilisation,
 )
 from gpadvisor.model.blame import Coverage, DependencyClass
+from gpadvisor.model.estimate import EstimateCap
 from gpadvisor.model.ids import Pc, SourceLocation
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Device, Evidence, Launch, RuleResult
@@ -775,6 +776,7 @@ def hostile() -> Advice:
             paper=float("-inf"),
             equation=name,
             reasons=(name,),
+            cap=EstimateCap(limit=name, speedup=float("inf"), before=float("nan"), reason=name),
         ),
     )
     return advice(

@@ -68,20 +68,20 @@ class ProfiledBlock(ProcessSession):
             GpadvisorError: the block has not ended, or a tool or setting is at fault.
         """
         request = _request(kernel, None)
-        shown = RenderOptions(format=format, width=width, color=False, use_cache=True)
+        options = RenderOptions(format=format, width=width, color=False, use_cache=True)
         with scratch_folder() as folder:
             path = self.save(folder / "block.gpadvisor")
-            return render_file(path, request, shown, lambda _: None).text
+            return render_file(path, request, options, lambda _: None).text
 
 
 def _request(kernel: str | None, source_root: str | Path | None) -> Request:
     """What is asked for, with the settings of this folder."""
     try:
-        wanted = None if kernel is None else re.compile(kernel)
+        pattern = None if kernel is None else re.compile(kernel)
     except re.error as error:
         raise UsageError(f"{kernel!r} is no regular expression ({error}); correct it") from error
     settings = find_settings(Path.cwd()).settings
-    return Request(settings=settings, kernel=wanted, root=Path(source_root or settings.source_root))
+    return Request(settings=settings, kernel=pattern, root=Path(source_root or settings.source_root))
 
 
 def profile(

@@ -7,7 +7,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -142,13 +142,13 @@ def _remove_abandoned(folder: Path) -> None:
             os.close(handle)
 
 
-def _lock(handle: int) -> None:
-    """Lock an open file for as long as this process lives; BlockingIOError where another has it."""
+def _lock(handle: int, *, wait: bool = False) -> None:
+    """Lock an open file for as long as it is open; BlockingIOError where another has it and nobody waits."""
     try:
         import fcntl  # noqa: PLC0415 exists on POSIX systems only
     except ImportError:
         return
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
 def _is_private(status: os.stat_result) -> bool:
@@ -199,6 +199,40 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise OSError(error.errno, error.strerror or str(error), os.fspath(path)) from error
     except RuntimeError as error:  # what pathlib makes of links in a circle
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path)) from error
+
+
+def append_whole(path: Path, what: Callable[[bytes], bytes], *, max_bytes: int) -> bytes:
+    """Append to a file what its content calls for, in one piece, while no other process that does so can.
+
+    Args:
+        path: it is made where it is not there.
+        what: given the content, the bytes to append; nothing is done where they are none, or it raises.
+        max_bytes: more content than that is not read.
+
+    Returns:
+        What was appended.
+
+    Raises:
+        OSError: it is no regular file or too large, or the disk is full: what was written goes again.
+    """
+    if path.exists():
+        _require_regular(path.stat(), path)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+    with os.fdopen(handle, "r+b", buffering=0) as stream:
+        _lock(handle, wait=True)
+        size = os.fstat(handle).st_size
+        if size > max_bytes:
+            raise OSError(errno.EFBIG, f"is larger than the {max_bytes} bytes that are read", os.fspath(path))
+        data = what(stream.readall())
+        try:
+            written = stream.write(data)
+            os.fsync(handle)
+        except OSError:
+            written = 0
+        if written != len(data):
+            os.ftruncate(handle, size)
+            raise OSError(errno.ENOSPC, "could not be written, and is as it was", os.fspath(path))
+    return data
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -137,7 +137,8 @@ def test_several_files_and_folders(capsys: pytest.CaptureFixture[str]) -> None:
     assert [kernels(json.dumps(one)) for one in json.loads(out)] == [["a"], ["b"], ["c"]]
     assert "host.cu" in err
     code, out, _ = advise(capsys, "src", "c.cu", "--format", "sarif")
-    assert len(json.loads(out)["runs"]) == 3
+    assert len(json.loads(out)["runs"]) == 1  # of one category
+    assert len(json.loads(out)["runs"][0]["artifacts"]) == 3
     write("wrong.cu", "__global__ void w(int *a) { *a = missing; }\n")
     code, out, err = advise(capsys, "c.cu", "wrong.cu")
     assert code == 3

@@ -260,7 +260,7 @@ class TestCompletion:
             ("adv", ["advise"]),
             ("com", ["compare", "completion"]),
             ("advise --for", ["--format"]),
-            ("advise --format ", ["text", "json", "sarif", "markdown", "html"]),
+            ("advise --format ", ["text", "json", "sarif", "codequality", "markdown", "html"]),
             ("completion z", ["zsh"]),
             ("advise ru", ["run.ncu-rep"]),
         ],

@@ -21,6 +21,7 @@ from gpadvisor.views.potential.what_if import InputChange, what_if
 
 HOSTILE = "</script><img src=x onerror=\"stolen=1\"><b onclick='stolen=1'>&lt;"
 KERNELS, INSTRUCTIONS = 1000, 100_000
+LINES, PROBLEMS = 900_000, 150_000
 DEMO = Path(gpadvisor.__file__).parent / "cli" / "data" / "demo"
 _NAMES = frozenset(
     {
@@ -42,7 +43,9 @@ def main(report: Path, folder: Path) -> None:
         "demo": demo,
         "hostile": _hostile(document),
         "large": _large(document),
+        "long": _long(document),
     }
+    (folder / "empty.html").write_text("<!doctype html><title>empty</title>-", encoding="utf-8")
     for name, one in pages.items():
         (folder / f"{name}.html").write_text(
             render_page(one, f"{name}.ncu-rep - gpadvisor"), encoding="utf-8"
@@ -106,6 +109,30 @@ def _large(document: dict[str, Any]) -> dict[str, Any]:
                 {**advice, "name": f"kernel_{number}", "time_share": 2 * (KERNELS - number) / KERNELS**2}
                 for number in range(KERNELS)
             ],
+        },
+    }
+
+
+def _long(document: dict[str, Any]) -> dict[str, Any]:
+    """A source and a list of problems that are longer than browsers like, and a lowered estimate."""
+    advice = document["advice"]["kernels"][0]
+    first, *rest = advice["suggestions"]
+    cap = {"limit": "L2", "speedup": 1.25, "before": 2.0, "reason": "L2 is at 80.0 % of its peak"}
+    lowered = {**first, "speedup": {**first["speedup"], "cap": cap}}
+    text = "\n".join(f"// {line}" for line in range(LINES))
+    code = {**document["kernels"][0]["code"]}
+    code["file"] = [0 for _ in code["file"]]
+    problems = [{"code": "other", "message": f"problem {number}"} for number in range(PROBLEMS)]
+    return {
+        **document,
+        "files": [{**document["files"][0], "text": text}],
+        "kernels": [
+            {**document["kernels"][0], "code": code, "roofline": None, "potential": None, "tree": None}
+        ],
+        "advice": {
+            **document["advice"],
+            "problems": problems,
+            "kernels": [{**advice, "suggestions": [lowered, *rest]}],
         },
     }
 

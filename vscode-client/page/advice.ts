@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The advice of the selected kernel: each suggestion a card with what to change, what for, why and where.
 
-import type { CodeRef, Hotspot, Suggestion } from "./document";
+import type { CodeRef, Estimate, Hotspot, Suggestion } from "./document";
 import { button, details, fill, h, panel, table } from "./dom";
 import { address, baseName, count, figure, gain, percent, plural, words } from "./figures";
 import type { Store } from "./store";
@@ -84,12 +84,19 @@ function card(store: Store, one: Suggestion, at: number): HTMLElement {
   if (place !== null) {
     body.append(h("dt", {}, "place"), h("dd", {}, placeLink(store, place), " ", h("code", {}, place.text)));
   }
+  body.append(...limit(one.speedup));
   const then = after(one);
   if (then !== "") {
     body.append(h("dt", {}, "then"), h("dd", {}, then));
   }
   const set = one.suppressed === null ? null : h("p", { class: "quiet" }, `set aside in the source: ${one.suppressed.reason}`);
   return h("li", { class: "card" }, h("article", {}, pick, body, set, why(store, one)));
+}
+
+/** What the estimate was lowered to, and why. */
+function limit(estimate: Estimate | null): HTMLElement[] {
+  const cap = estimate?.cap ?? null;
+  return cap === null ? [] : [h("dt", {}, "at most"), h("dd", { class: "limit" }, `${figure(cap.speedup ?? 1)}x: ${cap.reason}`)];
 }
 
 function after(one: Suggestion): string {

@@ -26,10 +26,10 @@ export class Arrows {
   }
 
   #draw(): void {
-    const [top, bottom] = this.rows.sight;
+    const [top, bottom] = this.rows.scroll.sight;
     const height = Math.max(0, bottom - top);
     const picture = svg("svg", { width: WIDTH, height, viewBox: `0 0 ${WIDTH} ${height}` });
-    const at = (row: number): number => Math.min(height - 1, Math.max(1, this.rows.middle(row) - top));
+    const at = (row: number): number => Math.min(height - 1, Math.max(1, this.rows.scroll.middle(row) - top));
     [...this.#arrows].slice(0, LANES).forEach(({ from, to, weight }, lane) => {
       const [start, end] = [at(from), at(to)];
       const outside = (start <= 1 && end <= 1) || (start >= height - 1 && end >= height - 1);
@@ -44,7 +44,7 @@ export class Arrows {
         svg("circle", { class: "tip", cx: WIDTH - 3, cy: start, r: 2.5 }),
       );
     });
-    picture.style.top = `${top}px`;
+    picture.style.top = `${top - this.rows.scroll.raised}px`;
     fill(this.rows.layer, picture);
   }
 }

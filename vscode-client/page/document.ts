@@ -11,6 +11,12 @@ export interface Estimate {
   readonly high: number | null;
   readonly paper: number | null;
   readonly reason: string;
+  readonly cap: Cap | null;
+}
+
+export interface Cap {
+  readonly speedup: number | null;
+  readonly reason: string;
 }
 
 export interface CodeRef {

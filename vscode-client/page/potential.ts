@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the measured cycles go by the model, what each kind of change could save, and the model with other inputs.
 
-import { button, details, fill, h, panel, table } from "./dom";
+import { button, details, fill, h, panel, set, table } from "./dom";
 import { factor, large, percent, words } from "./figures";
 import { type Change, type CycleParts, NO_CHANGE, whatIf } from "./model";
 import type { BenefitName, Potential } from "./potentialDocument";
@@ -26,13 +26,29 @@ interface Slider {
 
 export function potentialPanel(store: Store): HTMLElement {
   const body = h("div", {});
+  const mark = (): void => {
+    for (const one of body.querySelectorAll("[data-code]")) {
+      set(one, { "aria-pressed": one instanceof HTMLButtonElement ? String(one.dataset["code"] === store.suggestion?.code) : null });
+      one.classList.toggle("current", one.getAttribute("data-code") === store.suggestion?.code);
+    }
+  };
   const show = (): void => {
     const found = store.kernel?.potential;
     fill(body, ...(found ? contents(found, store.advice?.device.max_warps_per_sm ?? 64) : [h("p", { class: "quiet" }, "The profile has not what the model takes; see below.")]));
+    mark();
   };
+  body.addEventListener("click", ({ target }) => {
+    const code = target instanceof Element ? target.closest("[data-code]")?.getAttribute("data-code") : null;
+    const at = store.advice?.suggestions.findIndex((one) => one.code === code) ?? -1;
+    if (at >= 0) {
+      store.pickSuggestion(at);
+    }
+  });
   store.listen((now, before) => {
     if (now.kernel !== before.kernel) {
       show();
+    } else {
+      mark();
     }
   });
   show();
@@ -74,7 +90,7 @@ function contents(of: Potential, mostWarps: number): Node[] {
   ];
 }
 
-type Part = readonly [name: string, cycles: number, kind: string];
+type Part = readonly [name: string, cycles: number, kind: string, code?: string | null]; // of the suggestion that saves it
 
 /** The parts of the run, in cycles of its own clock; without `after`, as they were measured. */
 function rows(of: Potential, after: CycleParts | null, clock: number): readonly Part[] {
@@ -85,7 +101,7 @@ function rows(of: Potential, after: CycleParts | null, clock: number): readonly 
   return [
     [`essential instructions (${of.essential})`, ideal, "k1"],
     ["bytes of DRAM at its peak, exposed", exposed / clock - benefit("memlp"), "k2"],
-    ...BENEFITS.map(([name, label], at): Part => [label, benefit(name), `k${at + 3}`]),
+    ...BENEFITS.map(([name, label], at): Part => [label, benefit(name), `k${at + 3}`, of.benefits[name].suggestion]),
     ["not explained", Math.max(0, of.unexplained_cycles), "k7"],
   ];
 }
@@ -94,8 +110,8 @@ function stack(label: string, all: readonly Part[], cycles: number): HTMLElement
   const widest = Math.max(cycles, all.reduce((sum, [, one]) => sum + one, 0));
   const bars = all
     .filter(([, one]) => one > 0)
-    .map(([name, one, kind]) => {
-      const bar = h("span", { class: `part ${kind}`, title: `${name}: ${percent(one / cycles)}` }, one / widest > 0.07 ? percent(one / cycles) : "");
+    .map(([name, one, kind, code]) => {
+      const bar = h("span", { class: `part ${kind}`, title: `${name}: ${percent(one / cycles)}`, "data-code": code }, one / widest > 0.07 ? percent(one / cycles) : "");
       bar.style.width = `${(100 * one) / widest}%`;
       return bar;
     });
@@ -104,12 +120,12 @@ function stack(label: string, all: readonly Part[], cycles: number): HTMLElement
 }
 
 function legend(of: Potential): HTMLElement {
-  const cells = rows(of, null, 1).map(([label, cycles, kind], at) => {
+  const cells = rows(of, null, 1).map(([label, cycles, kind, code], at) => {
     const [name] = BENEFITS[at - 2] ?? [];
     const benefit = name === undefined ? undefined : of.benefits[name];
     const most = benefit?.speedup_at_most;
     return [
-      h("span", {}, h("span", { class: `key ${kind}`, "aria-hidden": "true" }), label),
+      h("span", {}, h("span", { class: `key ${kind}`, "aria-hidden": "true" }), code ? h("button", { type: "button", class: "link", "data-code": code, title: `saved by ${code}` }, label) : label),
       percent((at === 6 ? of.unexplained_cycles : cycles) / of.cycles),
       percent(benefit?.share_by_samples),
       benefit === undefined ? "" : factor(most ?? Infinity),

@@ -35,6 +35,7 @@ export interface Potential {
         readonly share: number;
         readonly share_by_samples: number | null;
         readonly speedup_at_most: number | null;
+        readonly suggestion: string | null;
       }
     >
   >;

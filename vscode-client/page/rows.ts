@@ -3,9 +3,9 @@
 
 import { h, set } from "./dom";
 import { count } from "./figures";
+import { ROW, Scroll } from "./scroll";
 
-const ROW = 21;
-const MARGIN = 8;
+const MARGIN = 4;
 const PRINTED = 400;
 
 export interface Column {
@@ -33,6 +33,7 @@ export class Rows {
   public readonly element: HTMLElement;
   /** Drawn over the rows, in their coordinates. */
   public readonly layer: HTMLElement;
+  public readonly scroll: Scroll;
   public onScroll: () => void = () => undefined;
   readonly #body: HTMLElement;
   readonly #drawn = new Map<number, Drawn>();
@@ -59,6 +60,7 @@ export class Rows {
     this.layer = h("div", { class: "layer", "aria-hidden": "true" });
     const attributes = { role: "grid", tabindex: 0, class: "rows", id: options.id, "aria-label": options.label };
     this.element = h("div", attributes, head, this.#body);
+    this.scroll = new Scroll(this.element);
     this.element.addEventListener("scroll", () => { this.#soon(); }, { passive: true });
     this.element.addEventListener("keydown", (event) => { this.#key(event); });
     this.#body.addEventListener("click", (event) => { this.#clicked(event, options.pick); });
@@ -77,8 +79,7 @@ export class Rows {
     this.#count = count;
     this.#current = -1;
     set(this.element, { "aria-rowcount": count + 1, "aria-activedescendant": null });
-    this.#body.style.height = `${count * ROW}px`;
-    this.element.scrollTop = 0;
+    this.#body.style.height = `${this.scroll.reset(count)}px`;
     this.refresh();
   }
 
@@ -102,23 +103,9 @@ export class Rows {
     this.#current = row;
     set(this.element, { "aria-activedescendant": row < 0 ? null : this.#id(row) });
     if (row >= 0) {
-      const room = this.element.clientHeight - ROW;
-      const top = row * ROW;
-      const from = this.element.scrollTop;
-      if (top < from || top + ROW > from + room) {
-        this.element.scrollTop = Math.max(0, top - room / 2);
-      }
+      this.scroll.show(row);
     }
     this.refresh();
-  }
-
-  /** The middle of a row. */
-  public middle(row: number): number {
-    return row * ROW + ROW / 2;
-  }
-
-  public get sight(): readonly [number, number] {
-    return [this.element.scrollTop, this.element.scrollTop + this.element.clientHeight - ROW];
   }
 
   /** All rows, of very many those around the current one. */
@@ -161,7 +148,8 @@ export class Rows {
     if (this.#printing) {
       return;
     }
-    const [top, bottom] = this.sight;
+    this.scroll.look();
+    const [top, bottom] = this.scroll.sight;
     const first = Math.max(0, Math.floor(top / ROW) - MARGIN);
     const last = Math.min(this.#count, Math.ceil(bottom / ROW) + MARGIN);
     for (const [row, { element }] of this.#drawn) {
@@ -170,10 +158,11 @@ export class Rows {
         this.#drawn.delete(row);
       }
     }
+    const { raised } = this.scroll;
     for (let row = first; row < last; row += 1) {
-      if (!this.#drawn.has(row)) {
-        this.#drawn.set(row, this.#make(row));
-      }
+      const drawn = this.#drawn.get(row) ?? this.#make(row);
+      drawn.element.style.top = `${row * ROW - raised}px`;
+      this.#drawn.set(row, drawn);
     }
     this.onScroll();
   }
@@ -194,7 +183,6 @@ export class Rows {
       },
       ...cells,
     );
-    element.style.top = `${row * ROW}px`;
     this.#body.append(element);
     return { element, cells };
   }

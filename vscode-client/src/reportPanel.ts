@@ -94,6 +94,7 @@ export class Report implements vscode.Disposable {
   }
 
   async #ask(): Promise<void> {
+    this.#orSay("Reading the profile...", true);
     try {
       const known = this.#digest === undefined ? {} : { known: this.#digest };
       const answer = await this.session.request(PageMessage, { ...this.subject, ...known });
@@ -134,16 +135,16 @@ export class Report implements vscode.Disposable {
   }
 
   /** What was shown stays, though it may be of before. */
-  #orSay(text: string): void {
+  #orSay(text: string, busy = false): void {
     if (this.#document === undefined && !this.#closed) {
-      this.#say(text);
+      this.#say(text, busy);
     }
   }
 
   /** A sentence in the place of the page: no script. */
-  #say(text: string): void {
+  #say(text: string, busy = false): void {
     this.#live = false;
-    const instead = vscode.workspace.isTrusted ? { text } : { text, link: { title: "Manage Trust", command: "workbench.trust.manage" as const } };
+    const instead = vscode.workspace.isTrusted ? { text, busy } : { text, link: { title: "Manage Trust", command: "workbench.trust.manage" as const } };
     this.#panel.webview.options = { enableScripts: false, enableCommandUris: ["workbench.trust.manage"], localResourceRoots: [] };
     this.#panel.webview.html = summaryPage(this.#panel.title, instead, nonce(), Date.now());
   }

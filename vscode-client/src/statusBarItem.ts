@@ -6,8 +6,8 @@ import type { Bar } from "./decide/statusBar";
 import type { NextStep } from "./generated/protocol";
 
 const COMMAND = "gpadvisor.nextStep";
-/** Left of the position and the language, which say what one looks at. */
-const PRIORITY = 101;
+/** Right of the position and the language: of what a narrow window has no room for, the leftmost goes first. */
+const PRIORITY = 1;
 
 export class StatusBarItem implements vscode.Disposable {
   readonly #item = vscode.window.createStatusBarItem("gpadvisor.bar", vscode.StatusBarAlignment.Right, PRIORITY);

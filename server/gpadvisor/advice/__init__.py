@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from gpadvisor.advice.compose import advise
+from gpadvisor.advice.compose import advise, by_time
 from gpadvisor.advice.evaluate import Evaluated, evaluate
 from gpadvisor.advice.kernel import advise_kernel
 from gpadvisor.advice.launches import (
@@ -27,6 +27,7 @@ __all__ = [
     "Thresholds",
     "advise",
     "advise_kernel",
+    "by_time",
     "chosen_launches",
     "evaluate",
     "faster_words",

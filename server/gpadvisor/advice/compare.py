@@ -132,12 +132,12 @@ def pair_kernels(
     left, right = list(before), list(after)
     pairs: list[tuple[KernelAdvice, KernelAdvice]] = []
     for key in (_mangled, _name, _without_numbers, _base):
-        for one in list(left):
-            same = [entry for entry in right if key(one) == key(entry)]
-            several = len(same) > 1 or sum(key(one) == key(entry) for entry in left) > 1
+        for advice in list(left):
+            same = [entry for entry in right if key(advice) == key(entry)]
+            several = len(same) > 1 or sum(key(advice) == key(entry) for entry in left) > 1
             if same and not (several and key is _without_numbers):
-                pairs.append((one, same[0]))
-                left.remove(one)
+                pairs.append((advice, same[0]))
+                left.remove(advice)
                 right.remove(same[0])
     if len(left) == len(right) == 1:
         pairs.append((left.pop(), right.pop()))
@@ -192,8 +192,8 @@ def compare(
     pairs, left, right = pair_kernels(before, after)
     return Comparison(
         kernels=tuple(
-            compare_kernels(one, other, texts_before, texts_after, same_code=same_code(one, other))
-            for one, other in pairs
+            compare_kernels(advice, other, texts_before, texts_after, same_code=same_code(advice, other))
+            for advice, other in pairs
         ),
         only_before=tuple(kernel.name for kernel in left),
         only_after=tuple(kernel.name for kernel in right),
@@ -297,7 +297,7 @@ def _compare_stalls(before: KernelAdvice, after: KernelAdvice) -> tuple[StallCha
         )
         for reason in dict.fromkeys([*old, *new])
     ]
-    return tuple(sorted(changes, key=lambda one: -abs(one.change_ns or 0.0)))
+    return tuple(sorted(changes, key=lambda change: -abs(change.change_ns or 0.0)))
 
 
 def _difference(before: float | None, after: float | None) -> float | None:
@@ -367,15 +367,15 @@ def _moved(
 def _stand_ins(mapped: Mapping[int, int], lines: Iterable[int]) -> dict[int, int]:
     """For lines that are not as they were: the new ones, where as many stand between the same two lines."""
     old_anchors = sorted(mapped)
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     for line in lines:
-        at = bisect_left(old_anchors, line)
-        if line in mapped or at in {0, len(old_anchors)}:
+        index = bisect_left(old_anchors, line)
+        if line in mapped or index in {0, len(old_anchors)}:
             continue
-        first, last = old_anchors[at - 1], old_anchors[at]
+        first, last = old_anchors[index - 1], old_anchors[index]
         if mapped[last] - mapped[first] == last - first:
-            found[line] = mapped[first] + line - first
-    return found
+            result[line] = mapped[first] + line - first
+    return result
 
 
 def _same_name(file: str, candidates: set[str]) -> str | None:

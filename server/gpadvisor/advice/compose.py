@@ -37,11 +37,16 @@ def advise(
         sha256=sha256,
         collector=None if profile is None else profile.collector,
         collector_version=None if profile is None else profile.collector_version,
-        kernels=tuple(sorted(kernels, key=_rank)),
+        kernels=by_time(kernels),
         launches=tuple(launches),
         sources=tuple(sources),
         problems=tuple(dict.fromkeys((*own, *more_problems))),
     )
+
+
+def by_time(kernels: Iterable[KernelAdvice]) -> tuple[KernelAdvice, ...]:
+    """Those that take the most time first."""
+    return tuple(sorted(kernels, key=_rank))
 
 
 def _rank(kernel: KernelAdvice) -> tuple[float, int, str]:

@@ -72,7 +72,8 @@ def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluat
             findings.append(finding)
     names = {one.code: one.name for one in optimizers if one.category is not Category.NOTE}
     return tuple(findings), tuple(
-        one if one.looked else replace(one, name=names.get(one.code, "")) for one in rejections
+        rejection if rejection.looked else replace(rejection, name=names.get(rejection.code, ""))
+        for rejection in rejections
     )
 
 

@@ -31,9 +31,9 @@ def groups(context: KernelContext, findings: Sequence[EstimatedMatch]) -> tuple[
     if blame is None or not blame.total_samples:
         return ()
     members = [
-        (one, matched_rows(one.match))
-        for one in sorted(findings, key=lambda one: one.code)
-        if one.estimate is not None and len(matched_rows(one.match))
+        (finding, matched_rows(finding.match))
+        for finding in sorted(findings, key=lambda one: one.code)
+        if finding.estimate is not None and len(matched_rows(finding.match))
     ]
     found = [_group(context, blame, part) for part in _connected(blame, members) if len(part) > 1]
     return tuple(sorted(found, key=lambda group: (-group.samples, group.suggestions)))
@@ -84,12 +84,12 @@ def _joint(context: KernelContext, blame: Blame, part: Sequence[Member], rows: N
     )
     relieves = [relief for member, _ in part for relief in member.match.relieves]
     measured = active_loads(context)
-    said = cut_by(
+    sentence = cut_by(
         result, cap_speedup(measured, relieves, best=False), cap_speedup(measured, relieves, best=True)
     )
     _not_below_members(result, part)
-    if said is not None:
-        result.reasons.append(said)
+    if sentence is not None:
+        result.reasons.append(sentence)
     removed = round(_removed(blame, part, rows, lambda estimate: estimate.expected))
     text = f"T / (T - R) = {total} / ({total} - {removed}) with R samples removed together"
     return result.ordered(None, text)
@@ -120,10 +120,10 @@ def _removed(
         if not basis.sum():
             continue
         gone = basis * (total * (1 - 1 / end(estimate)) / basis.sum())
-        at = np.searchsorted(rows, own)
-        better = gone > removed[at]
-        hidden[at[better]] = hides
-        removed[at] = np.maximum(removed[at], gone)
+        indices = np.searchsorted(rows, own)
+        better = gone > removed[indices]
+        hidden[indices[better]] = hides
+        removed[indices] = np.maximum(removed[indices], gone)
     removed[~np.isfinite(removed)] = 0.0
     active = total - blame.latency_samples
     filled = min(float(removed[hidden].sum()), float(active))  # Theorem V.1 holds for all hiding together

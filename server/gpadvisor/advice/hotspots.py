@@ -43,28 +43,28 @@ def hotspots(
     spoken_of = ranked[_at_place(context, blame, match, ranked)][:1].tolist()
     top = [*spoken_of, *(row for row in top if row not in spoken_of)][:shown]
     active = _active_by_row(match) if by_latency else {}
-    found = [_hotspot(context, blame, int(row), active.get(int(row))) for row in top]
+    result = [_hotspot(context, blame, int(row), active.get(int(row))) for row in top]
     if match.place is not None and not spoken_of:
-        found.insert(0, _static_hotspot(context, *match.place, _PLACE))
+        result.insert(0, _static_hotspot(context, *match.place, _PLACE))
     if category is Category.NOTE:  # without an optimizer there is nothing that these stalls would go by
-        return tuple(replace(hotspot, speedup=None) for hotspot in found)
-    return tuple(found)
+        return tuple(replace(hotspot, speedup=None) for hotspot in result)
+    return tuple(result)
 
 
 def _at_place(context: KernelContext, blame: Blame, match: Match, rows: Rows) -> Mask:
     """Rows whose cause the words speak of; those of its line where it has no sample itself."""
     if match.place is None:
         return np.zeros(len(rows), dtype=bool)
-    wanted, index = match.place
-    function = context.program.functions[wanted]
-    here = blame.rows.function[rows] == wanted
-    at = causes(blame)[rows]
-    exact: Mask = here & (at == index)
+    function_id, index = match.place
+    function = context.program.functions[function_id]
+    here = blame.rows.function[rows] == function_id
+    indices = causes(blame)[rows]
+    exact: Mask = here & (indices == index)
     line = own_line(function, index)
     if line is None or exact.any():
         return exact
-    lines = (own_line(function, int(one)) for one in at)
-    same = [one is not None and one.location == line.location for one in lines]
+    lines = (own_line(function, int(one)) for one in indices)
+    same = [entry is not None and entry.location == line.location for entry in lines]
     inside: Mask = here & np.array(same, dtype=np.bool_)
     return inside
 

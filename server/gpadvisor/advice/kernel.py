@@ -154,7 +154,7 @@ def _rules(
     ours = OurSide(
         suggestions=[*told.suggestions, *told.notes],
         rejected=told.rejected,
-        hidden={one.code: _hidden_text(context, one) for one in told.hidden},
+        hidden={match.code: _hidden_text(context, match) for match in told.hidden},
         stalls=seen.stalls,
         samples=seen.samples,
         occupancy=context.occupancy,
@@ -177,33 +177,33 @@ _SYMPTOMS: Final = frozenset(
 """Waits for a queue, or for all that is under way: what fills it is the cause."""
 
 
-def _behind(context: KernelContext, stalls: Sequence[StallSummary], shown: Sequence[EstimatedMatch]) -> str:
+def _behind(context: KernelContext, stalls: Sequence[StallSummary], matches: Sequence[EstimatedMatch]) -> str:
     """What is suggested for most of the samples of the commonest stall, where that is a symptom."""
     blame = context.blame
     first = next((row for row in stalls if row.reason not in {"selected", "not_selected"}), None)
     if blame is None or first is None or not first.samples:
         return ""
-    indices = [at for at, one in enumerate(blame.reasons) if one.name == first.reason]
-    if not any(blame.reasons[at].stall_class in _SYMPTOMS for at in indices):
+    indices = [index for index, stall_reason in enumerate(blame.reasons) if stall_reason.name == first.reason]
+    if not any(blame.reasons[position].stall_class in _SYMPTOMS for position in indices):
         return ""
-    rows, told = blame.rows, np.isin(blame.rows.reason, indices)
-    for one in shown:
+    rows, mask = blame.rows, np.isin(blame.rows.reason, indices)
+    for one in matches:
         matched = np.zeros(len(rows), dtype=bool)
         for region in one.match.regions:
             matched[region.rows] = True
-        if 2 * int(rows.samples[matched & told].sum()) >= first.samples:
+        if 2 * int(rows.samples[matched & mask].sum()) >= first.samples:
             return one.match.title
     return ""
 
 
-def _limit(context: KernelContext, seen: _Seen, shown: Sequence[EstimatedMatch]) -> Limit:
+def _limit(context: KernelContext, seen: _Seen, matches: Sequence[EstimatedMatch]) -> Limit:
     limit = limit_of(
         context.evidence,
         seen.samples,
         seen.stalls,
         seen.working,
         context.occupancy,
-        _behind(context, seen.stalls, shown),
+        _behind(context, seen.stalls, matches),
     )
     profile = context.profile
     if (

@@ -72,12 +72,12 @@ def chosen_launches(
         prefer: of its kernel, analyse this launch index; of the other kernels their longest launch as ever.
         merge: add up all launches that have the configuration of the one chosen.
     """
-    wanted = [entry for entry in profile.kernels if wants is None or wants(entry.launch)]
+    profiles = [entry for entry in profile.kernels if wants is None or wants(entry.launch)]
     if launch is not None:
-        wanted = [entry for entry in wanted if entry.launch.index == launch]
+        profiles = [entry for entry in profiles if entry.launch.index == launch]
     shares = time_shares(profile)
     groups: dict[KernelKey, list[KernelProfile]] = {}
-    for entry in wanted:
+    for entry in profiles:
         groups.setdefault(kernel_key(entry), []).append(entry)
     chosen = [
         _choose(_preferred(group, prefer), shares.get(key), merge=merge) for key, group in groups.items()
@@ -189,7 +189,10 @@ def _choose(group: Sequence[KernelProfile], share: float | None, *, merge: bool)
         alike.setdefault(configuration(entry), []).append(entry)
     heaviest = max(
         alike.values(),
-        key=lambda members: (_rank(members[0])[:2], sum(one.launch.duration_ns or 0.0 for one in members)),
+        key=lambda members: (
+            _rank(members[0])[:2],
+            sum(member.launch.duration_ns or 0.0 for member in members),
+        ),
     )
     return ChosenLaunch(
         profile=merge_launches(heaviest),
@@ -266,9 +269,9 @@ def _merged_counts(profiles: Sequence[KernelProfile], sections: Sequence[str]) -
     if len(counts) < len(profiles):
         return None
     keys = (
-        np.concatenate([_section_map(entry, sections)[one.section] for entry, one in counts]).astype(
-            np.uint64
-        ),
+        np.concatenate(
+            [_section_map(entry, sections)[pc_counts.section] for entry, pc_counts in counts]
+        ).astype(np.uint64),
         np.concatenate([one.pc for _, one in counts]),
     )
     values = (
@@ -294,9 +297,9 @@ def _merged_pc_metrics(profiles: Sequence[KernelProfile], sections: Sequence[str
             merged[name] = PcMetric(name=name, section=place, pc=metric.pc.copy(), value=metric.value.copy())
             continue
         keys = (
-            np.concatenate([_section_map(entry, sections)[one.section] for entry, one in found]).astype(
-                np.uint64
-            ),
+            np.concatenate(
+                [_section_map(entry, sections)[pc_metric.section] for entry, pc_metric in found]
+            ).astype(np.uint64),
             np.concatenate([one.pc for _, one in found]),
         )
         (place64, pc), (value,) = _sum_by_key(keys, (np.concatenate([one.value for _, one in found]),))

@@ -38,7 +38,9 @@ def library_call(context: KernelContext) -> str:
 
 def _called(function: Function) -> dict[SourceLocation, SourceLocation]:
     """By line the library code that it calls, of calls with a loop inside."""
-    lines = (function.lines[at] for loop in library_loops(function) for at in loop_indices(function, loop))
+    lines = (
+        function.lines[index] for loop in library_loops(function) for index in loop_indices(function, loop)
+    )
     return {
         line.location: line.library[0]
         for line in lines
@@ -48,8 +50,8 @@ def _called(function: Function) -> dict[SourceLocation, SourceLocation]:
 
 def _samples(blame: Blame, function: Function) -> Counter[int]:
     """By instruction that was sampled."""
-    rows, found = blame.rows, Counter[int]()
+    rows, counts = blame.rows, Counter[int]()
     here = (rows.function == function.id) & (rows.use_index != NO_INDEX)
     for index, samples in zip(rows.use_index[here].tolist(), rows.samples[here].tolist(), strict=True):
-        found[index] += samples
-    return found
+        counts[index] += samples
+    return counts

@@ -153,10 +153,10 @@ def _result(rule: RuleResult, agreement: str, codes: Sequence[str], explanation:
 
 def _same_subject(rule: RuleResult, ours: OurSide, codes: Sequence[str]) -> RuleComparison:
     raised = rule.kind not in _SILENT_KINDS
-    shown = [one for one in ours.suggestions if one.code in codes]
-    found = [one.code for one in shown]
+    shown = [suggestion for suggestion in ours.suggestions if suggestion.code in codes]
+    result = [one.code for one in shown]
     if raised and shown:
-        return _result(rule, AGREES, found, "both find it" + _speedups(rule, shown))
+        return _result(rule, AGREES, result, "both find it" + _speedups(rule, shown))
     blind = {entry.code: entry.reason for entry in ours.rejected if not entry.looked}
     if blind.keys() >= set(codes):
         reasons = "; ".join(dict.fromkeys(blind[code] for code in codes))
@@ -166,7 +166,7 @@ def _same_subject(rule: RuleResult, ours: OurSide, codes: Sequence[str]) -> Rule
         return _result(rule, DISAGREES, (), f"ours does not: {_why_not(ours, codes)}{facts}")
     if shown:
         gain = f"; ours expects {_gain(shown)}" if any(one.speedup for one in shown) else ""
-        return _result(rule, DISAGREES, found, f"NVIDIA's rule has no objection{gain}")
+        return _result(rule, DISAGREES, result, f"NVIDIA's rule has no objection{gain}")
     return _result(rule, AGREES, (), "neither has an objection")
 
 
@@ -175,16 +175,19 @@ def _is_about_sectors(rule: RuleResult) -> bool:
     return rule.identifier in {"UncoalescedGlobalAccess", "MemoryCacheAccessPattern"}
 
 
-def _gain(shown: Sequence[Suggestion]) -> str:
-    best = max((one.speedup.expected for one in shown if one.speedup is not None), default=1.0)
+def _gain(suggestions: Sequence[Suggestion]) -> str:
+    best = max(
+        (suggestion.speedup.expected for suggestion in suggestions if suggestion.speedup is not None),
+        default=1.0,
+    )
     return f"{best:.2f}x"
 
 
-def _speedups(rule: RuleResult, shown: Sequence[Suggestion]) -> str:
-    if rule.estimated_speedup is None or not any(one.speedup for one in shown):
+def _speedups(rule: RuleResult, suggestions: Sequence[Suggestion]) -> str:
+    if rule.estimated_speedup is None or not any(suggestion.speedup for suggestion in suggestions):
         return ""
     scope = " of the unit it looks at" if rule.speedup_scope == "local" else ""
-    return f"; NVIDIA estimates {rule.estimated_speedup:.2f}x{scope}, ours expects {_gain(shown)}"
+    return f"; NVIDIA estimates {rule.estimated_speedup:.2f}x{scope}, ours expects {_gain(suggestions)}"
 
 
 def _why_not(ours: OurSide, codes: Sequence[str]) -> str:
@@ -212,12 +215,16 @@ def _stall(rule: RuleResult, ours: OurSide) -> RuleComparison:
         return _result(rule, NOT_COMPARABLE, (), "it names no stall reason that samples could confirm")
     # A warp that is not selected waits for nothing but its turn: it counts where a rule asks about it.
     waiting = [row for row in ours.stalls if row.reason not in {"selected", "not_selected"} - {reason}]
-    rank = next((at for at, row in enumerate(waiting, start=1) if row.reason == reason), None)
+    rank = next((index for index, row in enumerate(waiting, start=1) if row.reason == reason), None)
     if rank is None:
         return _result(rule, DISAGREES, (), f"no sample has the reason {reason}")
     share = waiting[rank - 1].samples / ours.samples.total
-    cures = [one for one in ours.suggestions if any(spot.reason == reason for spot in one.hotspots)]
-    codes = [one.code for one in cures if one.speedup is not None]
+    cures = [
+        suggestion
+        for suggestion in ours.suggestions
+        if any(spot.reason == reason for spot in suggestion.hotspots)
+    ]
+    codes = [cure.code for cure in cures if cure.speedup is not None]
     about = f"{reason} has {100 * share:.1f} % of our samples, number {rank} of the reasons to wait"
     if codes:
         about += f"; {', '.join(codes)} would lessen it"
@@ -237,7 +244,7 @@ def _occupancy(rule: RuleResult, ours: OurSide) -> RuleComparison:
     if known.achieved is not None:
         text += f", {100 * known.achieved:.0f} % achieved"
     about = ours.twins.get(_OCCUPANCY, ())
-    codes = [one.code for one in ours.suggestions if one.code in about]
+    codes = [suggestion.code for suggestion in ours.suggestions if suggestion.code in about]
     if limited and not codes:
         text += f"; {_why_not(ours, about)}"
     raised = rule.kind not in _SILENT_KINDS
@@ -264,16 +271,16 @@ def _bottleneck(rule: RuleResult, ours: OurSide) -> RuleComparison:
         return _result(rule, NOT_COMPARABLE, (), "the report has no throughput metric")
     busiest = ours.utilisations[0]
     text = f"the busiest unit is {busiest.name} with {busiest.percent:.0f} % ({busiest.metric})"
-    said = f"{rule.title or ''} {rule.message}".lower()
-    if "greater than 80" in said or "high throughput" in said:
+    sentence = f"{rule.title or ''} {rule.message}".lower()
+    if "greater than 80" in sentence or "high throughput" in sentence:
         agrees = busiest.percent >= _HIGH_PERCENT
-    elif "latency issue" in said or "low compute throughput" in said or "low utilization" in said:
+    elif "latency issue" in sentence or "low compute throughput" in sentence or "low utilization" in sentence:
         agrees = busiest.percent < constants.BUSY_PERCENT
-    elif "compute is more heavily utilized" in said:
+    elif "compute is more heavily utilized" in sentence:
         agrees = busiest.name not in _MEMORY
-    elif "memory is more heavily utilized" in said:
+    elif "memory is more heavily utilized" in sentence:
         agrees = busiest.name in _MEMORY
-    elif "too small to fill" in said or "small grid" in said:
+    elif "too small to fill" in sentence or "small grid" in sentence:
         return _same_subject(rule, ours, ours.twins.get("LaunchConfiguration", ()))
     else:
         return _result(rule, NOT_COMPARABLE, (), text)
@@ -286,8 +293,8 @@ def _pipes(rule: RuleResult, ours: OurSide) -> RuleComparison:
         return _result(rule, NOT_COMPARABLE, (), "the report has no pipe metric that is known here")
     busiest = max(pipes, key=lambda entry: entry.percent)
     text = f"the busiest pipe is {busiest.name} with {busiest.percent:.0f} % ({busiest.metric})"
-    said = f"{rule.title or ''} {rule.message}".lower()
-    if "under-utilized" in said or "low utilization" in said:
+    sentence = f"{rule.title or ''} {rule.message}".lower()
+    if "under-utilized" in sentence or "low utilization" in sentence:
         return _result(rule, AGREES if busiest.percent < constants.BUSY_PERCENT else DISAGREES, (), text)
-    named = f"{busiest.name.removesuffix(' pipe').lower()} is the highest" in said
+    named = f"{busiest.name.removesuffix(' pipe').lower()} is the highest" in sentence
     return _result(rule, AGREES if named else NOT_COMPARABLE, (), text)

@@ -72,10 +72,10 @@ def problems(context: KernelContext, samples: SampleSummary, more: Iterable[Prob
 
 def _own(context: KernelContext, samples: SampleSummary) -> Sequence[Problem]:
     profile = context.profile
-    found: list[Problem] = []
+    result: list[Problem] = []
     if 0 < samples.total < FEW_SAMPLES:
         half = Z_95 * math.sqrt(0.1 * 0.9 / samples.total)
-        found.append(
+        result.append(
             Problem(
                 ProblemCode.FEW_SAMPLES,
                 f"only {samples.total:,} samples: a share of 10 % is known to about "
@@ -83,7 +83,7 @@ def _own(context: KernelContext, samples: SampleSummary) -> Sequence[Problem]:
             )
         )
     if samples.external > _EXTERNAL_SHARE * samples.total:
-        found.append(
+        result.append(
             Problem(
                 ProblemCode.EXTERNAL_SAMPLES,
                 f"{samples.external:,} of {samples.total:,} samples lie in code outside the cubin, such as "
@@ -92,14 +92,14 @@ def _own(context: KernelContext, samples: SampleSummary) -> Sequence[Problem]:
         )
     if profile is not None and profile.sampling.truncated:
         evidence = profile.sampling.truncation_evidence
-        found.append(
+        result.append(
             Problem(
                 ProblemCode.TRUNCATED_SAMPLES,
                 "the sample buffer was full: samples and estimates hold for the first part of the run only"
                 + (f" ({evidence})" if evidence else ""),
             )
         )
-    return found
+    return result
 
 
 def _how_to_get_more(context: KernelContext, total: int) -> str:

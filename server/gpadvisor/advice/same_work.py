@@ -16,7 +16,7 @@ _BYTE_RATE: Final = "dram__bytes.sum.per_second"
 _INSTRUCTIONS: Final = ("smsp__inst_executed.sum", "sm__inst_executed.sum", "inst_executed")
 
 
-def faster_launch(entry: KernelProfile, others: Sequence[KernelProfile]) -> Launch | None:
+def faster_launch(entry: KernelProfile, profiles: Sequence[KernelProfile]) -> Launch | None:
     """The launch of a kernel that does what another does in notably less time; None where none is known to.
 
     The code is the same; what they launch differs. They move as many bytes of DRAM, more than L2 holds, or
@@ -24,30 +24,30 @@ def faster_launch(entry: KernelProfile, others: Sequence[KernelProfile]) -> Laun
     fast ones it is the one with the least other launch.
     """
     now = entry.launch
-    found = [
-        one.launch
-        for one in others
-        if not one.launch.failed
-        and one.launch.duration_ns
-        and _shape(one.launch) != _shape(now)
-        and one.launch.registers_per_thread == now.registers_per_thread
-        and one.device.name == entry.device.name
-        and _same_work(entry, one)
+    launches = [
+        profile.launch
+        for profile in profiles
+        if not profile.launch.failed
+        and profile.launch.duration_ns
+        and _shape(profile.launch) != _shape(now)
+        and profile.launch.registers_per_thread == now.registers_per_thread
+        and profile.device.name == entry.device.name
+        and _same_work(entry, profile)
     ]
-    best = min((one.duration_ns or 0.0 for one in found), default=0.0)
+    best = min((one.duration_ns or 0.0 for one in launches), default=0.0)
     if not best or not now.duration_ns or now.duration_ns < constants.UNSURE * best:
         return None
-    near = [one for one in found if (one.duration_ns or 0.0) <= (1 + constants.RUN_TO_RUN) * best]
+    near = [one for one in launches if (one.duration_ns or 0.0) <= (1 + constants.RUN_TO_RUN) * best]
     return min(near, key=lambda one: (one.grid != now.grid, one.block != now.block, one.duration_ns))
 
 
-def faster_words(now: Launch, faster: Launch) -> str:
+def faster_words(launch: Launch, faster: Launch) -> str:
     """``4096 blocks of 256 threads do the same in 4.47 ms``; of the same grid without a number of blocks."""
-    blocks = "Blocks" if faster.grid == now.grid else counted(faster.blocks, "block")
+    blocks = "Blocks" if faster.grid == launch.grid else counted(faster.blocks, "block")
     time = (faster.duration_ns or 0.0) / 1e6
-    told = f"{time:.2f} ms" if time >= 1 else f"{1000 * time:.1f} us"
+    text = f"{time:.2f} ms" if time >= 1 else f"{1000 * time:.1f} us"
     return (
-        f"{blocks} of {counted(faster.threads_per_block, 'thread')} do the same in {told} "
+        f"{blocks} of {counted(faster.threads_per_block, 'thread')} do the same in {text} "
         f"(launch {faster.index} of the report)"
     )
 
@@ -56,12 +56,12 @@ def _shape(launch: Launch) -> tuple[object, ...]:
     return launch.grid, launch.block, launch.dynamic_shared_bytes
 
 
-def _same_work(one: KernelProfile, other: KernelProfile) -> bool:
+def _same_work(profile: KernelProfile, other: KernelProfile) -> bool:
     """Whether bytes, and instructions where both were counted, tell of the same work."""
-    moved = _moved(one), _moved(other)
-    if min(moved) <= (one.device.l2_bytes or 0):
-        moved = _busy(one), _busy(other)
-    pairs = moved, (_executed(one), _executed(other))
+    moved = _moved(profile), _moved(other)
+    if min(moved) <= (profile.device.l2_bytes or 0):
+        moved = _busy(profile), _busy(other)
+    pairs = moved, (_executed(profile), _executed(other))
     return min(moved) > 0 and all(max(pair) <= constants.ABOUT * min(pair) for pair in pairs if min(pair) > 0)
 
 
@@ -76,7 +76,9 @@ def _moved(entry: KernelProfile) -> float:
 
 def _busy(entry: KernelProfile) -> float:
     """Nanoseconds that DRAM would be busy at its peak; 0 where that is not surely more than L2 holds."""
-    percent = next((one.percent for one in utilisations(entry) if one.name == DRAM), 0.0)
+    percent = next(
+        (utilisation.percent for utilisation in utilisations(entry) if utilisation.name == DRAM), 0.0
+    )
     busy = percent * (entry.launch.duration_ns or 0.0) / 100
     return busy if busy * constants.SLOWEST_DRAM > (entry.device.l2_bytes or 0) else 0.0
 

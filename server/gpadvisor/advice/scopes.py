@@ -69,10 +69,10 @@ class _Scopes:
         return self.numbers.setdefault(scope, len(self.numbers))
 
     def _of_block(self, function: Function, index: int) -> list[int]:
-        found = [self._number(loop_scope(function, loop)) for loop in function.enclosing_loops(index)]
+        result = [self._number(loop_scope(function, loop)) for loop in function.enclosing_loops(index)]
         if function.kind is not FunctionKind.KERNEL:
-            found.append(self._number(function_scope(self.program, function)))
-        return found
+            result.append(self._number(function_scope(self.program, function)))
+        return result
 
     def _of_line(self, function: Function, line: LineEntry) -> list[int]:
         at = line.location
@@ -101,20 +101,20 @@ def scope_summaries(context: KernelContext) -> tuple[ScopeSummary, ...]:
     """Every place with samples, or with executed counts where there is no sample; outer kinds first."""
     executed = executed_by_place(context.program, context.profile)
     places, sums = _by_place(context.blame, len(context.program.functions), executed)
-    found = _Scopes(context.program)
+    scopes = _Scopes(context.program)
     flat_place: list[int] = []
     flat_scope: list[int] = []
     for position, key in enumerate(places.tolist()):
         function = context.program.functions[key >> _FUNCTION_SHIFT]
-        around = found.around(function, key & _INDEX_MASK)
+        around = scopes.around(function, key & _INDEX_MASK)
         flat_scope += around
         flat_place += [position] * len(around)
     by_scope = _by_scope(
-        sums, np.array(flat_place, dtype=np.intp), np.array(flat_scope, dtype=np.intp), len(found.numbers)
+        sums, np.array(flat_place, dtype=np.intp), np.array(flat_scope, dtype=np.intp), len(scopes.numbers)
     )
     rows = [
         _summary(context.blame, scope, by_scope, number, counted=bool(executed))
-        for scope, number in found.numbers.items()
+        for scope, number in scopes.numbers.items()
     ]
     kernel = _kernel(context, sums, counted=bool(executed))
     return tuple(sorted([*rows, *kernel], key=_rank))
@@ -122,14 +122,14 @@ def scope_summaries(context: KernelContext) -> tuple[ScopeSummary, ...]:
 
 def executed_by_place(program: Program, profile: KernelProfile | None) -> Mapping[tuple[int, int], int]:
     """Warp-level executions by function and instruction index; empty where the profile has no counts."""
-    found: dict[tuple[int, int], int] = {}
+    result: dict[tuple[int, int], int] = {}
     for function in program.functions:
         warps = executed_warps(profile, function)
         if warps is not None:
-            at = np.flatnonzero(warps)
-            for index, count in zip(at.tolist(), warps[at].tolist(), strict=True):
-                found[function.id, index] = int(count)
-    return found
+            indices = np.flatnonzero(warps)
+            for index, count in zip(indices.tolist(), warps[indices].tolist(), strict=True):
+                result[function.id, index] = int(count)
+    return result
 
 
 def _rank(row: ScopeSummary) -> tuple[int, int, int, int, str, str, int, int]:
@@ -177,13 +177,13 @@ def _zeros(length: int, reasons: int) -> _Sums:
 
 
 def _by_scope(sums: _Sums, place: NDArray[np.intp], scope: NDArray[np.intp], scopes: int) -> _Sums:
-    found = _zeros(scopes, sums.reasons.shape[1])
-    np.add.at(found.samples, scope, sums.samples[place])
-    np.add.at(found.latency, scope, sums.latency[place])
-    np.add.at(found.caused, scope, sums.caused[place])
-    np.add.at(found.reasons, scope, sums.reasons[place])
-    np.maximum.at(found.executed, scope, sums.executed[place])
-    return found
+    result = _zeros(scopes, sums.reasons.shape[1])
+    np.add.at(result.samples, scope, sums.samples[place])
+    np.add.at(result.latency, scope, sums.latency[place])
+    np.add.at(result.caused, scope, sums.caused[place])
+    np.add.at(result.reasons, scope, sums.reasons[place])
+    np.maximum.at(result.executed, scope, sums.executed[place])
+    return result
 
 
 def _kernel(context: KernelContext, sums: _Sums, *, counted: bool) -> list[ScopeSummary]:

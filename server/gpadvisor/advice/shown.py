@@ -80,15 +80,15 @@ def _is_worth(context: KernelContext, finding: EstimatedMatch, estimate: Estimat
 def _is_held_by_dram(context: KernelContext, finding: EstimatedMatch) -> bool:
     """Whether DRAM was counted to be about as full as it gets, and the change leaves its load alone."""
     measured = measured_loads(context)
-    now, after = busiest_after(measured, ()), busiest_after(measured, finding.match.relieves, best=True)
+    busiest, after = busiest_after(measured, ()), busiest_after(measured, finding.match.relieves, best=True)
     if (
-        now is None
+        busiest is None
         or after is None
-        or now.unit.name != DRAM
-        or now.load < constants.DRAM_FULL * constants.PRACTICAL_PEAK
+        or busiest.unit.name != DRAM
+        or busiest.load < constants.DRAM_FULL * constants.PRACTICAL_PEAK
     ):
         return False
-    return after.load >= now.load
+    return after.load >= busiest.load
 
 
 def as_told(context: KernelContext, finding: EstimatedMatch) -> EstimatedMatch:
@@ -132,5 +132,5 @@ def _is_beside_the_limit(context: KernelContext, finding: EstimatedMatch) -> boo
     if busiest.unit.name == ISSUE:
         return False
     functions = context.program.functions
-    accesses = [is_memory(functions[one.function].instructions[one.index]) for one in sites]
+    accesses = [is_memory(functions[site.function].instructions[site.index]) for site in sites]
     return not any(accesses) if busiest.unit.name in MEMORY_RESOURCES else all(accesses)

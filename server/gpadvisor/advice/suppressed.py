@@ -26,14 +26,14 @@ def without_suppressed(
         context: what it was made from.
         optimizers: what it was made with; those of the suggestions left are asked again.
     """
-    kept = tuple(one for one in kernel.suggestions if one.suppressed is None)
+    kept = tuple(suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None)
     if len(kept) == len(kernel.suggestions):
         return kernel
     codes = {one.code for one in kept}
-    findings, _ = evaluate(context, [one for one in optimizers if one.code in codes])
+    findings, _ = evaluate(context, [optimizer for optimizer in optimizers if optimizer.code in codes])
     return replace(
         kernel,
-        groups=groups(context, [as_told(context, one) for one in findings]),
+        groups=groups(context, [as_told(context, finding) for finding in findings]),
         verdict=verdict(
             kernel.evidence,
             kernel.limited_by,

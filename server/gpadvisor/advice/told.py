@@ -37,8 +37,8 @@ class Told:
     @property
     def kept(self) -> list[EstimatedMatch]:
         """The findings behind the suggestions."""
-        codes = {one.code for one in self.suggestions}
-        return [one for one in self.shown if one.code in codes]
+        codes = {suggestion.code for suggestion in self.suggestions}
+        return [match for match in self.shown if match.code in codes]
 
 
 def choose(
@@ -62,18 +62,20 @@ def choose(
     if limits != NO_THRESHOLDS:
         findings, rejected = _one_block_size(findings, rejected)
     piles: dict[Standing, list[EstimatedMatch]] = {kind: [] for kind in Standing}
-    for one in findings:
-        piles[standing(context, one, limits)].append(as_told(context, one))
-    for one in () if limits == NO_THRESHOLDS else _replaced(context, piles[Standing.SUGGESTION]):
-        piles[Standing.SUGGESTION].remove(one)
-        piles[Standing.HIDDEN].append(one)
+    for match in findings:
+        piles[standing(context, match, limits)].append(as_told(context, match))
+    for match in () if limits == NO_THRESHOLDS else _replaced(context, piles[Standing.SUGGESTION]):
+        piles[Standing.SUGGESTION].remove(match)
+        piles[Standing.HIDDEN].append(match)
     executed = executed_by_place(context.program, context.profile) if context.blame is None else {}
     suggestions, notes = (
-        tuple(_suggestion(context, one, time_share, executed) for one in sorted(piles[kind], key=_rank))
+        tuple(_suggestion(context, pile, time_share, executed) for pile in sorted(piles[kind], key=_rank))
         for kind in (Standing.SUGGESTION, Standing.NOTE)
     )
     better = _other_launches(piles[Standing.SUGGESTION])
-    suggestions = tuple(replace(one, instead_of=better.get(one.code, "")) for one in suggestions)
+    suggestions = tuple(
+        replace(suggestion, instead_of=better.get(suggestion.code, "")) for suggestion in suggestions
+    )
     return Told(
         suggestions=suggestions[:top],
         notes=notes,
@@ -89,54 +91,58 @@ def _one_block_size(findings: Sequence[EstimatedMatch], rejected: Sequence[Rejec
     More blocks of the same size stay beside another size: that is the smaller edit.
     """
     sizes = [
-        one
-        for one in findings
-        if one.match.parallel is not None and one.match.parallel.threads_new != one.match.parallel.threads_now
+        finding
+        for finding in findings
+        if finding.match.parallel is not None
+        and finding.match.parallel.threads_new != finding.match.parallel.threads_now
     ]
     best = max(
-        sizes, key=lambda one: (one.estimate.expected if one.estimate else 0.0, one.code), default=None
+        sizes, key=lambda size: (size.estimate.expected if size.estimate else 0.0, size.code), default=None
     )
     if best is None or len(sizes) == 1:
         return tuple(findings), tuple(rejected)
-    others = [one for one in sizes if one is not best]
+    matches = [one for one in sizes if one is not best]
     reason = f"{best.optimizer.name} ({best.code}) proposes another block size, which gives more"
-    more = (Rejection(code=one.code, reason=reason) for one in others)
+    more = (Rejection(code=one.code, reason=reason) for one in matches)
     return (
-        tuple(one for one in findings if one not in others),
-        tuple(sorted((*rejected, *more), key=lambda one: one.code)),
+        tuple(one for one in findings if one not in matches),
+        tuple(sorted((*rejected, *more), key=lambda rejection: rejection.code)),
     )
 
 
-def _other_launches(shown: Sequence[EstimatedMatch]) -> Mapping[str, str]:
+def _other_launches(matches: Sequence[EstimatedMatch]) -> Mapping[str, str]:
     """By code of a change of the launch's numbers, the code of another one that gives more."""
     changes = [
         one
-        for one in shown
+        for one in matches
         if one.estimate is not None
         and (target := one.match.parallel) is not None
         and (target.blocks_new, target.threads_new) != (target.blocks_now, target.threads_now)
     ]
-    best = max(changes, key=lambda one: one.estimate.expected if one.estimate else 0.0, default=None)
+    best = max(changes, key=lambda change: change.estimate.expected if change.estimate else 0.0, default=None)
     return {one.code: best.code for one in changes if best is not None and one is not best}
 
 
 def _replaced(context: KernelContext, shown: Sequence[EstimatedMatch]) -> list[EstimatedMatch]:
-    """Findings most of whose samples another one takes with the accesses themselves, and with more gain."""
+    """Findings most of whose samples another one takes with the accesses themselves, and with no less gain.
+
+    Gains that differ by less than times do from run to run are the same.
+    """
     if any(one.match.alone for one in shown):
         return [one for one in shown if not one.match.alone]
-    blame, found = context.blame, []
+    blame, matches = context.blame, []
     for one in shown:
         wanted = one.match.replaced_by or one.optimizer.replaced_by
         other = next((by for by in shown if by.code == wanted), None)
         if other is not None and one.estimate is None and other.estimate is None:
-            found.append(one)  # by the code alone: the change that makes the other needless
+            matches.append(one)  # by the code alone: the change that makes the other needless
         if blame is None or other is None or one.estimate is None or other.estimate is None:
             continue
         common = np.intersect1d(matched_rows(one.match), matched_rows(other.match))
         taken = 2 * int(blame.rows.samples[common].sum()) >= one.matched_samples
-        if taken and other.estimate.expected >= one.estimate.expected:
-            found.append(one)
-    return found
+        if taken and other.estimate.expected * (1 + constants.RUN_TO_RUN) >= one.estimate.expected:
+            matches.append(one)
+    return matches
 
 
 def _rank(finding: EstimatedMatch) -> tuple[bool, bool, float, bool, int, str]:

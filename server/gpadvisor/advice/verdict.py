@@ -72,26 +72,26 @@ def verdict(
         suppressed: Suggestions that a comment sets aside.
         has_code: Whether the machine code could be read.
     """
-    what = f"Limited by {limited_by}"
+    text = f"Limited by {limited_by}"
     if not has_code:
         missing = without_code(suggestions)
-        return f"{what}; {missing}" if limited_by else missing.capitalize()
+        return f"{text}; {missing}" if limited_by else missing.capitalize()
     if not limited_by:
         return f"Without samples nothing is said about time; {_shown(suggestions, suppressed)}"
-    best = next((one for one in suggestions if one.speedup is not None), None)
+    best = next((suggestion for suggestion in suggestions if suggestion.speedup is not None), None)
     if best is not None and best.speedup is not None:
-        return f"{what}; {gain(best.speedup)} is expected of {best.code} {best.name}"
+        return f"{text}; {gain(best.speedup)} is expected of {best.code} {best.name}"
     if evidence is Evidence.COUNTED:
-        return f"{what}, as counted; without samples no line is blamed; {_shown(suggestions, suppressed)}"
+        return f"{text}, as counted; without samples no line is blamed; {_shown(suggestions, suppressed)}"
     if suggestions:
-        return f"{what}; no gain is estimated; {_shown(suggestions, suppressed)}"
-    return f"{what}; {_nothing_helps(rejected, hidden, suppressed, full=full)}"
+        return f"{text}; no gain is estimated; {_shown(suggestions, suppressed)}"
+    return f"{text}; {_nothing_helps(rejected, hidden, suppressed, full=full)}"
 
 
 def without_code(suggestions: Sequence[Suggestion]) -> str:
     """What is said of a kernel whose machine code could not be read."""
-    said = "nothing is said about it" if not suggestions else "its launch alone is looked at"
-    return f"no machine code of this kernel could be read, so {said}"
+    sentence = "nothing is said about it" if not suggestions else "its launch alone is looked at"
+    return f"no machine code of this kernel could be read, so {sentence}"
 
 
 def limit_of(
@@ -133,14 +133,14 @@ def limit_of(
     first = f"{behind}; {first}" if behind else first
     if busiest is not None and busy:
         unit_at = f"{unit_words(busiest)} at {busiest.percent:.0f} % of its peak"
-        found = Limit("several things", f": {unit_at}, {first} of the samples)")
+        limit = Limit("several things", f": {unit_at}, {first} of the samples)")
     elif latency or not others:
-        found = Limit("latency", f": {first} of the samples)")
+        limit = Limit("latency", f": {first} of the samples)")
     else:
-        found = Limit("several things", f": {first} of the samples), {others[0]})")
+        limit = Limit("several things", f": {first} of the samples), {others[0]})")
     if samples.first_share is not None and samples.first_share <= LITTLE_OF_RUN:
-        return replace(found, more=f"{found.more}, in {part_of_run(samples.first_share)} of the run")
-    return found
+        return replace(limit, more=f"{limit.more}, in {part_of_run(samples.first_share)} of the run")
+    return limit
 
 
 def _by_counters(utilisations: Sequence[Utilisation], occupancy: Occupancy | None) -> Limit:
@@ -245,14 +245,14 @@ def _nothing_helps(rejected: Sequence[Rejection], hidden: int, suppressed: int, 
         counts.append(f"{hidden} below the thresholds")
     if suppressed:
         counts.append(f"{suppressed} suppressed in the source")
-    said = f"no {'other ' if suppressed else ''}rule helps ({', '.join(counts)})"
-    return f"{said}: only less work for that unit would make the kernel faster" if full else said
+    sentence = f"no {'other ' if suppressed else ''}rule helps ({', '.join(counts)})"
+    return f"{sentence}: only less work for that unit would make the kernel faster" if full else sentence
 
 
 def _shown(suggestions: Sequence[Suggestion], suppressed: int) -> str:
     """What the machine code and the launch show where no sample says what it costs."""
     if suggestions:
-        launch = any(one.category is Category.PARALLEL for one in suggestions)
+        launch = any(suggestion.category is Category.PARALLEL for suggestion in suggestions)
         shows = "machine code and launch show" if launch else "the machine code shows"
         return f"{shows} the patterns of {', '.join(one.code for one in suggestions)}"
     if suppressed:

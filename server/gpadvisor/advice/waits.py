@@ -59,17 +59,17 @@ def named_wait(program: Program, blame: Blame, reason: int) -> str:
     return words.format(" and ".join(_with_opcodes(unit, opcodes[unit]) for unit, _ in told))
 
 
-def _unit(one: Instruction) -> str:
+def _unit(instruction: Instruction) -> str:
     """The unit of an instruction in a reader's words; empty for those that no such wait is about."""
-    if one.info.space in _SPACES:
-        return _SPACES[one.info.space]
-    if one.info.opclass is OpcodeClass.SHUFFLE:
+    if instruction.info.space in _SPACES:
+        return _SPACES[instruction.info.space]
+    if instruction.info.opclass is OpcodeClass.SHUFFLE:
         return "shuffles"
-    if one.info.opclass is OpcodeClass.SPECIAL_REGISTER:
+    if instruction.info.opclass is OpcodeClass.SPECIAL_REGISTER:
         return "special registers"
-    if one.info.pipe is Pipe.FP64:
+    if instruction.info.pipe is Pipe.FP64:
         return "double precision"
-    return "slow arithmetic" if one.info.pipe is Pipe.XU else ""
+    return "slow arithmetic" if instruction.info.pipe is Pipe.XU else ""
 
 
 def _with_opcodes(unit: str, opcodes: Counter[str]) -> str:

@@ -41,7 +41,8 @@ def build_program(
         lines: those of these sections, where they were decoded before; else they are here.
     """
     builder = _ProgramBuilder(cubin, decode_lines(cubin, sections) if lines is None else lines)
-    for section in cubin.sections:
+    # Older compilers leave each kernel its own copy of a static function; profile and listing know one name.
+    for section in {section.name: section for section in cubin.sections}.values():
         if sections is None or section.name in sections:
             builder.add(section, listing)
     return builder.finish()
@@ -120,7 +121,7 @@ class _ProgramBuilder:
                 function.id for function in functions if function.name in self._cubin.address_taken
             ),
             compiler=self._cubin.compiler,
-            debug_build=any(one.code is ProblemCode.DEBUG_BUILD for one in self._cubin.problems),
+            debug_build=any(problem.code is ProblemCode.DEBUG_BUILD for problem in self._cubin.problems),
         )
 
 
@@ -187,7 +188,7 @@ def with_lines(function: Function, lines: tuple[LineEntry | None, ...]) -> Funct
 def _loops(nest: LoopNest, graph: Graph, lines: Sequence[LineEntry | None]) -> tuple[Loop, ...]:
     loops = [
         Loop(
-            id=LoopId(at),
+            id=LoopId(index),
             header=BlockId(loop.header),
             blocks=frozenset(BlockId(block) for block in loop.blocks),
             parent=None if loop.parent is None else LoopId(loop.parent),
@@ -195,7 +196,7 @@ def _loops(nest: LoopNest, graph: Graph, lines: Sequence[LineEntry | None]) -> t
             reducible=loop.reducible,
             location=None,
         )
-        for at, loop in enumerate(nest.loops)
+        for index, loop in enumerate(nest.loops)
     ]
     return _on_lines(loops, graph.blocks, lines)
 
@@ -203,13 +204,13 @@ def _loops(nest: LoopNest, graph: Graph, lines: Sequence[LineEntry | None]) -> t
 def _on_lines(
     loops: Sequence[Loop], blocks: Sequence[Block], lines: Sequence[LineEntry | None]
 ) -> tuple[Loop, ...]:
-    found = []
+    result = []
     for loop in loops:
         header = blocks[loop.header]
         latches = [blocks[block].end - 1 for block in header.predecessors if block in loop.blocks]
         place = loop_location(range(header.start, header.end), latches, lines)
-        found.append(replace(loop, location=place))
-    return tuple(found)
+        result.append(replace(loop, location=place))
+    return tuple(result)
 
 
 def _uncertainties(name: str, graph: Graph, nest: LoopNest) -> list[Problem]:

@@ -68,8 +68,8 @@ class ReachingDefinitions:
     @cached_property
     def _guards(self) -> list[Condition | None]:
         return [
-            None if one.guard is None else 2 * one.guard.register + one.guard.negated
-            for one in self._instructions
+            None if instruction.guard is None else 2 * instruction.guard.register + instruction.guard.negated
+            for instruction in self._instructions
         ]
 
     @cached_property
@@ -84,19 +84,19 @@ class ReachingDefinitions:
     @cached_property
     def _written(self) -> dict[Register, _Written]:
         """Where each register is written."""
-        found: dict[Register, _Written] = {}
+        writtens: dict[Register, _Written] = {}
         for index, instruction in enumerate(self._instructions):
             # Setting a scoreboard is a write of its virtual barrier register.
             control = instruction.control
             boards = dict.fromkeys((control.write_barrier, control.read_barrier))
-            barriers = [register(RegisterFile.BARRIER, one) for one in boards if one is not None]
+            barriers = [register(RegisterFile.BARRIER, board) for board in boards if board is not None]
             for written in (*instruction.defs, *barriers):
-                entry = found.setdefault(written, _Written())
+                entry = writtens.setdefault(written, _Written())
                 entry.by_block.setdefault(self._owner[index], []).append(index)
                 guard = self._guards[index]
                 if guard is not None:
                     entry.guards.add(guard)
-        return found
+        return writtens
 
     def definitions(self, use: int, read: Register) -> AbstractSet[int]:
         """Instructions whose write of ``read`` may reach ``use``."""
@@ -107,16 +107,16 @@ class ReachingDefinitions:
         if guard not in written.guards:
             guard = None  # no def is under it, so it decides nothing
         block = self._owner[use]
-        found: set[int] = set()
+        result: set[int] = set()
         here = written.by_block.get(block, [])
         if here and here[-1] >= use:
             here = [index for index in here if index < use]
-        conditions = self._collect(here, _UNCONDITIONAL, guard, found)
+        conditions = self._collect(here, _UNCONDITIONAL, guard, result)
         if conditions is None:
-            return found
+            return result
         before = written.writers(self._frontiers)[block]
         if conditions:
-            return found | self._search(written, before, guard, conditions)
+            return result | self._search(written, before, guard, conditions)
         key = read, guard, before
         known = self._known.get(key)
         if known is None:
@@ -141,36 +141,36 @@ class ReachingDefinitions:
         if not conditions and not written.guards:
             return self._last_ones(written, before)
         blocks, writers = written.by_block, written.writers(self._frontiers)
-        found: set[int] = set()
-        seen: dict[int, list[Conditions]] = {}
+        result: set[int] = set()
+        visited: dict[int, list[Conditions]] = {}
         swept: set[int] = set()  # seen without a condition
         # Fewer conditions let more defs through: with them first, a block is seldom gone through again.
         layers: list[list[tuple[int, Conditions]]]
         if conditions:
             layers = [[(source, conditions) for source in before]]
         else:
-            layers = self._sweep(written, before, guard, found, swept)
+            layers = self._sweep(written, before, guard, result, swept)
         for layer in layers:
             while layer and self._left > 0:
                 source, known = layer.pop()
-                if source in swept or any(fewer <= known for fewer in seen.get(source, ())):
+                if source in swept or any(fewer <= known for fewer in visited.get(source, ())):
                     continue
                 if known:
-                    seen.setdefault(source, []).append(known)
+                    visited.setdefault(source, []).append(known)
                 else:
                     swept.add(source)
                 self._left -= 1
                 own = blocks.get(source)
-                left = known if own is None else self._collect(own, known, guard, found)
+                left = known if own is None else self._collect(own, known, guard, result)
                 if left is None:
                     continue
                 more = len(left) - len(conditions)
                 while len(layers) <= more:
                     layers.append([])
-                layers[more].extend([(one, left) for one in writers[source] if one not in swept])
+                layers[more].extend([(writer, left) for writer in writers[source] if writer not in swept])
         if self._left <= 0:
             self.complete = False
-        return found
+        return result
 
     def _sweep(
         self,
@@ -198,27 +198,27 @@ class ReachingDefinitions:
                 continue
             while len(layers) <= len(left):
                 layers.append([])
-            layers[len(left)].extend([(one, left) for one in writers[source] if one not in swept])
+            layers[len(left)].extend([(writer, left) for writer in writers[source] if writer not in swept])
         self._left -= len(swept)
         return layers
 
     def _last_ones(self, written: _Written, before: tuple[int, ...]) -> set[int]:
         """The same for a register that is never written under a guard: the last write in a block covers."""
         blocks, writers = written.by_block, written.writers(self._frontiers)
-        found: set[int] = set()
-        seen = set(before)
+        result: set[int] = set()
+        visited = set(before)
         pending = [*before]
         while pending:
             source = pending.pop()
             own = blocks.get(source)
             if own is not None:
-                found.add(own[-1])
+                result.add(own[-1])
                 continue
             for above in writers[source]:
-                if above not in seen:
-                    seen.add(above)
+                if above not in visited:
+                    visited.add(above)
                     pending.append(above)
         if self._left <= 0:
             self.complete = False
-        self._left -= len(seen)
-        return found
+        self._left -= len(visited)
+        return result

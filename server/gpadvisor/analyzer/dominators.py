@@ -19,23 +19,23 @@ def reverse_postorder(successors: Sequence[Sequence[int]], entry: int = 0) -> li
 def whole_order(successors: Sequence[Sequence[int]]) -> list[int]:
     """The same for all blocks; those that the entry does not reach stand before those that they lead to."""
     order: list[int] = []
-    seen: set[int] = set()
+    visited: set[int] = set()
     for root in range(len(successors)):
-        if root not in seen:
-            _visit(successors, root, seen, order)
+        if root not in visited:
+            _visit(successors, root, visited, order)
     order.reverse()
     return order
 
 
-def _visit(successors: Sequence[Sequence[int]], root: int, seen: set[int], order: list[int]) -> None:
+def _visit(successors: Sequence[Sequence[int]], root: int, visited: set[int], order: list[int]) -> None:
     """Add what a root reaches, in postorder."""
-    seen.add(root)
+    visited.add(root)
     stack = [(root, iter(successors[root]))]
     while stack:
         block, pending = stack[-1]
         for successor in pending:
-            if successor not in seen:
-                seen.add(successor)
+            if successor not in visited:
+                visited.add(successor)
                 stack.append((successor, iter(successors[successor])))
                 break
         else:

@@ -61,19 +61,19 @@ class Graph:
 
 def control_transfers(instructions: Sequence[Instruction]) -> dict[int, Flow]:
     """What each instruction that matters to control does, by instruction index."""
-    known: dict[int, Flow | None] = {}
-    found: dict[int, Flow] = {}
+    flows: dict[int, Flow | None] = {}
+    result: dict[int, Flow] = {}
     for index, instruction in enumerate(instructions):
         key = id(instruction.info)
-        if key not in known:
+        if key not in flows:
             opclass = instruction.info.opclass
-            known[key] = Flow.CONVERGE if opclass is OpcodeClass.WARP_SYNC else _FLOW_OF_CLASS.get(opclass)
-        flow = known[key]
+            flows[key] = Flow.CONVERGE if opclass is OpcodeClass.WARP_SYNC else _FLOW_OF_CLASS.get(opclass)
+        flow = flows[key]
         if flow is Flow.CONVERGE:
             flow = _FLOW_OF_OPCODE.get(instruction.opcode)
         if flow is not None:
-            found[index] = flow
-    return found
+            result[index] = flow
+    return result
 
 
 def may_fall_through(instruction: Instruction, flow: Flow | None) -> bool:

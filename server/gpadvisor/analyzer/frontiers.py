@@ -23,7 +23,7 @@ class Frontiers:
         count = len(blocks)
         self.root: Final = count
         self.predecessors: Final = [[int(source) for source in block.predecessors] for block in blocks]
-        unreached = [at for at, above in enumerate(idom) if above is None]
+        unreached = [index for index, above in enumerate(idom) if above is None]
         self.idom: Final = [count if above is None else int(above) for above in idom]
         self.idom.append(count)
         if len(unreached) > 1:
@@ -65,11 +65,11 @@ class Frontiers:
                 continue
             stop = self.idom[block]
             for source in sources:
-                at = source
-                while at != stop and block not in frontier[at]:
-                    frontier[at].add(block)
+                index = source
+                while index != stop and block not in frontier[index]:
+                    frontier[index].add(block)
                     left -= 1
-                    at = self.idom[at]
+                    index = self.idom[index]
                 if left < 0:
                     return None
         return frontier
@@ -78,14 +78,14 @@ class Frontiers:
         """Where paths from several of these blocks, or round them, come together."""
         if self._joins is None:
             return {block for block, sources in enumerate(self.predecessors) if sources}
-        found: set[int] = set()
+        result: set[int] = set()
         pending = [*blocks]
         while pending:
             for join in self._joins[pending.pop()]:
-                if join not in found:
-                    found.add(join)
+                if join not in result:
+                    result.add(join)
                     pending.append(join)
-        return found
+        return result
 
 
 class Writers(dict[int, tuple[int, ...]]):
@@ -124,7 +124,7 @@ class Writers(dict[int, tuple[int, ...]]):
         """The nearest block that matters among a block and its dominators."""
         first, end = self._frontiers.first, self._frontiers.end
         place = bisect_right(self._firsts, first[block]) - 1
-        at = self._blocks[place] if place >= 0 else None
-        while at is not None and first[block] >= end[at]:
-            at = self._above[at]
-        return at
+        index = self._blocks[place] if place >= 0 else None
+        while index is not None and first[block] >= end[index]:
+            index = self._above[index]
+        return index

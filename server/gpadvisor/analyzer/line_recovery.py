@@ -66,21 +66,21 @@ def recover_lines(program: Program, compiled: Program) -> Recovery:
     functions = list(program.functions)
     same: set[str] = set()
     differing: dict[str, float] = {}
-    for at, function in enumerate(functions):
+    for index, function in enumerate(functions):
         other = None if any(function.lines) else counterparts.of(function)
         if other is None:
             continue
         lines, exact = _recovered(function, other)
         if any(lines):
-            functions[at] = with_lines(function, lines)
+            functions[index] = with_lines(function, lines)
             if exact:
                 same.add(function.name)
             else:
                 differing[function.name] = _likeness(function, other)
-    found = replace(
+    result = replace(
         program, functions=tuple(functions), has_line_info=program.has_line_info or bool(same or differing)
     )
-    return Recovery(program=found, same=frozenset(same), differing=differing)
+    return Recovery(program=result, same=frozenset(same), differing=differing)
 
 
 class _Counterparts:
@@ -99,11 +99,11 @@ class _Counterparts:
         known = self._by_name.get(function.name)
         if known is not None:
             return known
-        alike = [one for one in self._by_words[_plain(function.demangled)] if one.kind is function.kind]
+        alike = [word for word in self._by_words[_plain(function.demangled)] if word.kind is function.kind]
         if not alike:
             return None
-        own = Counter(map(_shape, function.instructions))
-        return max(alike, key=lambda one: _overlap(own, Counter(map(_shape, one.instructions))))
+        counts = Counter(map(_shape, function.instructions))
+        return max(alike, key=lambda one: _overlap(counts, Counter(map(_shape, one.instructions))))
 
 
 def _plain(demangled: str) -> str:
@@ -112,18 +112,22 @@ def _plain(demangled: str) -> str:
     return head.rpartition(" ")[2].rpartition("::")[2]
 
 
-def _overlap(one: Counter[str], other: Counter[str]) -> float:
-    return (one & other).total() / max(one.total(), other.total(), 1)
+def _overlap(counts: Counter[str], other: Counter[str]) -> float:
+    return (counts & other).total() / max(counts.total(), other.total(), 1)
 
 
 def _likeness(function: Function, other: Function) -> float:
     """The share of accesses, barriers and floating-point operations that two codes have in common."""
-    here, there = (
-        Counter((one.opcode, one.modifiers) for one in code.instructions if one.info.opclass in _DONE)
+    here, counts = (
+        Counter(
+            (instruction.opcode, instruction.modifiers)
+            for instruction in code.instructions
+            if instruction.info.opclass in _DONE
+        )
         for code in (function, other)
     )
-    most = max(here.total(), there.total())
-    return (here & there).total() / most if most else 1.0
+    most = max(here.total(), counts.total())
+    return (here & counts).total() / most if most else 1.0
 
 
 def _recovered(function: Function, other: Function) -> tuple[tuple[LineEntry | None, ...], bool]:
@@ -160,15 +164,17 @@ def _operation(instruction: Instruction) -> str:
 
 def _values(function: Function, shapes: Sequence[str]) -> list[Key]:
     """What each instruction computes, as far as its block says: its shape, and those of what it reads."""
-    found: list[Key] = [None] * len(shapes)
+    result: list[Key] = [None] * len(shapes)
     for block in function.blocks:
         written: dict[Register, int] = {}
         for index in range(block.start, block.end):
             instruction = function.instructions[index]
-            value = hash((shapes[index], tuple(written.get(one, 0) for one in instruction.uses)))
-            found[index] = value
-            written.update((one, hash((value, at))) for at, one in enumerate(instruction.defs))
-    return found
+            value = hash((shapes[index], tuple(written.get(use, 0) for use in instruction.uses)))
+            result[index] = value
+            written.update(
+                (register, hash((value, position))) for position, register in enumerate(instruction.defs)
+            )
+    return result
 
 
 class _Alignment:
@@ -176,7 +182,7 @@ class _Alignment:
 
     def __init__(self, function: Function, other: Function) -> None:
         self._function, self._other = function, other
-        shapes = [_shape(one) for one in function.instructions]
+        shapes = [_shape(instruction) for instruction in function.instructions]
         other_shapes = [_shape(one) for one in other.instructions]
         # From the most telling to the least; only the first is unique where values are computed alike.
         self._keys: tuple[tuple[Sequence[Key], Sequence[Key]], ...] = (
@@ -188,14 +194,14 @@ class _Alignment:
 
     def lines(self) -> tuple[LineEntry | None, ...]:
         """The line of each instruction, None where that is not decided."""
-        found: dict[int, LineEntry | None] = {}
+        entries: dict[int, LineEntry | None] = {}
         blocks = self._function.block_of.tolist()
         for level, (here, there) in enumerate(self._keys):
             candidates = self._candidates(there)
             alike: dict[tuple[frozenset[int], Key], list[int]] = defaultdict(list)
-            for at, block in enumerate(blocks):
+            for index, block in enumerate(blocks):
                 if block in self._partners:
-                    alike[self._partners[block], here[at]].append(at)
+                    alike[self._partners[block], here[index]].append(index)
             for (partners, key), own in alike.items():
                 may_be = [one for block in sorted(partners) for one in candidates.get((block, key), ())]
                 lines = [self._other.lines[one] for one in may_be]
@@ -203,29 +209,31 @@ class _Alignment:
                     lines = lines[:1] * len(own)
                 elif not level or len(lines) != len(own):
                     continue
-                for at, line in zip(own, lines, strict=True):
-                    found.setdefault(at, line)
-        return tuple(found.get(at) for at in range(len(blocks)))
+                for index, line in zip(own, lines, strict=True):
+                    entries.setdefault(index, line)
+        return tuple(entries.get(position) for position in range(len(blocks)))
 
     def _candidates(self, keys: Sequence[Key]) -> Mapping[Place, Sequence[int]]:
-        found: dict[Place, list[int]] = defaultdict(list)
-        for at, (block, key) in enumerate(zip(self._other.block_of.tolist(), keys, strict=True)):
-            found[block, key].append(at)
-        return found
+        result: dict[Place, list[int]] = defaultdict(list)
+        for index, (block, key) in enumerate(zip(self._other.block_of.tolist(), keys, strict=True)):
+            result[block, key].append(index)
+        return result
 
     def _paired(self, shapes: Sequence[str], other_shapes: Sequence[str]) -> Mapping[int, frozenset[int]]:
         """The blocks that each block may have become; none where nothing speaks for any."""
         votes: dict[int, Counter[int]] = defaultdict(Counter)
-        for at, one in (*match_in_order(shapes, other_shapes).items(), *_once(*self._keys[0])):
-            votes[int(self._function.block_of[at])][int(self._other.block_of[one])] += 1
+        for index, one in (*match_in_order(shapes, other_shapes).items(), *_once(*self._keys[0])):
+            votes[int(self._function.block_of[index])][int(self._other.block_of[one])] += 1
         return {
-            block: frozenset(one for one, count in found.items() if _SUPPORT * count >= max(found.values()))
-            for block, found in votes.items()
+            block: frozenset(one for one, count in counts.items() if _SUPPORT * count >= max(counts.values()))
+            for block, counts in votes.items()
         }
 
 
 def _once(here: Sequence[Key], there: Sequence[Key]) -> list[tuple[int, int]]:
     """What both have exactly once."""
     counts, others = Counter(here), Counter(there)
-    places = {key: at for at, key in enumerate(there) if others[key] == 1}
-    return [(at, places[key]) for at, key in enumerate(here) if counts[key] == 1 and key in places]
+    places = {key: index for index, key in enumerate(there) if others[key] == 1}
+    return [
+        (position, places[key]) for position, key in enumerate(here) if counts[key] == 1 and key in places
+    ]

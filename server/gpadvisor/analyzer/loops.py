@@ -63,16 +63,16 @@ def find_loops(
         for successor in successors[block]:
             if tree.dominates(successor, block):
                 latches.setdefault(successor, []).append(block)
-    found: list[FoundLoop] = []
+    loops: list[FoundLoop] = []
     left = _MAX_MEMBERSHIPS
     for header, ends in latches.items():
         if left <= 0:
             break
         blocks = _natural_loop(header, ends, predecessors, tree)
         left -= len(blocks)
-        found.append(FoundLoop(header, blocks, reducible=True))
-    found.extend(_irreducible_regions(successors, order, tree, found))
-    return _nest(found, len(predecessors), complete=left > 0)
+        loops.append(FoundLoop(header, blocks, reducible=True))
+    loops.extend(_irreducible_regions(successors, order, tree, loops))
+    return _nest(loops, len(predecessors), complete=left > 0)
 
 
 def _natural_loop(
@@ -123,23 +123,23 @@ def strongly_connected(nodes: Sequence[int], successors: dict[int, list[int]]) -
     return [list(component) for component in nx.strongly_connected_components(graph)]
 
 
-def _nest(found: list[FoundLoop], block_count: int, *, complete: bool) -> LoopNest:
+def _nest(loops: list[FoundLoop], block_count: int, *, complete: bool) -> LoopNest:
     """Give each loop its parent: the smallest other loop around its header."""
     innermost = [-1] * block_count
-    largest_first = sorted(range(len(found)), key=lambda at: (-len(found[at].blocks), found[at].reducible))
+    largest_first = sorted(range(len(loops)), key=lambda at: (-len(loops[at].blocks), loops[at].reducible))
     place = {
-        at: position for position, at in enumerate(sorted(range(len(found)), key=lambda at: _key(found[at])))
+        at: position for position, at in enumerate(sorted(range(len(loops)), key=lambda at: _key(loops[at])))
     }
     nested: dict[int, NestedLoop] = {}
-    for at in largest_first:
-        loop = found[at]
+    for index in largest_first:
+        loop = loops[index]
         around = innermost[loop.header]
         parent = None if around < 0 else around
         depth = 1 if parent is None else nested[parent].depth + 1
-        nested[place[at]] = NestedLoop(loop.header, loop.blocks, loop.reducible, parent, depth)
+        nested[place[index]] = NestedLoop(loop.header, loop.blocks, loop.reducible, parent, depth)
         for block in loop.blocks:
-            innermost[block] = place[at]
-    return LoopNest(tuple(nested[at] for at in range(len(found))), tuple(innermost), complete)
+            innermost[block] = place[index]
+    return LoopNest(tuple(nested[at] for at in range(len(loops))), tuple(innermost), complete)
 
 
 def _key(loop: FoundLoop) -> tuple[int, int]:

@@ -166,8 +166,8 @@ def kernel_occupancy(
         )
         for carveout in (None, configured)
     )
-    found = as_run if (as_run.blocks_per_sm or 0) < (largest.blocks_per_sm or 0) else largest
-    return replace(found, achieved=achieved)
+    result = as_run if (as_run.blocks_per_sm or 0) < (largest.blocks_per_sm or 0) else largest
+    return replace(result, achieved=achieved)
 
 
 def achieved_occupancy(profile: KernelProfile) -> float | None:

@@ -65,7 +65,7 @@ def _without_symbol(
     the code behind the target ends the thread. A kernel itself has no RET, so in its code a target from which
     one is reached is a function of its own.
     """
-    found: set[int] = set()
+    result: set[int] = set()
     ordered = sorted(starts)
     for index, flow in list(flows.items()):
         target = instructions[index].target
@@ -78,22 +78,22 @@ def _without_symbol(
             and not may_fall_through(instructions[start - 1], flows.get(start - 1))
             and _returns(instructions, flows, start, tables)
         ):
-            found.add(start)
+            result.add(start)
         elif bisect_right(ordered, index) == bisect_right(ordered, start):
             flows[index] = Flow.BRANCH
-    return found
+    return result
 
 
 def _returns(
     instructions: Sequence[Instruction], flows: Mapping[int, Flow], start: int, tables: JumpTables
 ) -> bool:
     """Whether a RET can be reached without passing a call's target."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     pending = [start]
     while pending:
         index = pending.pop()
-        while index < len(instructions) and index not in seen:
-            seen.add(index)
+        while index < len(instructions) and index not in visited:
+            visited.add(index)
             flow = flows.get(index)
             instruction = instructions[index]
             if instruction.info.opclass is OpcodeClass.RETURN:

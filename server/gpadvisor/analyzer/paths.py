@@ -46,14 +46,14 @@ def _ranked(function: Function) -> _Ranked:
     successors = [[int(target) for target, _ in block.successors] for block in function.blocks]
     order = whole_order(successors)
     rank = [0] * len(order)
-    for position, at in enumerate(order):
-        rank[at] = position
+    for position, index in enumerate(order):
+        rank[index] = position
     sources = [[rank[source] for source in function.blocks[at].predecessors] for at in order]
     floor = [0] * len(order)
     for component in strongly_connected(order, dict(enumerate(successors))):
         least = min(rank[at] for at in component)
-        for at in component:
-            floor[rank[at]] = least
+        for index in component:
+            floor[rank[index]] = least
     return _Ranked(
         order=order,
         rank=rank,
@@ -79,8 +79,8 @@ class Paths:
         ranked = _ranked(function)
         self._total, self._ranked = total, ranked
         self._rank, self._owner = ranked.rank, ranked.owner
-        self._starts = [total[blocks[at].start] for at in ranked.order]
-        self._ends = [total[blocks[at].end] for at in ranked.order]
+        self._starts = [total[blocks[index].start] for index in ranked.order]
+        self._ends = [total[blocks[position].end] for position in ranked.order]
         self._costs = [end - start for start, end in zip(self._starts, self._ends, strict=True)]
 
     def rank(self, block: int) -> int:
@@ -111,13 +111,13 @@ class Paths:
         self, definitions: Collection[int], use: int, *, longest: bool, limit: int | None, blocks: int
     ) -> dict[int, int | None]:
         total, home = self._total, self._owner[use]
-        found: dict[int, int | None] = {}
+        result: dict[int, int | None] = {}
         wanted: dict[int, list[int]] = {}
         for definition in definitions:
-            found[definition] = None
+            result[definition] = None
             block = self._owner[definition]
             if block == home and definition < use:
-                found[definition] = total[use] - total[definition]
+                result[definition] = total[use] - total[definition]
             else:
                 wanted.setdefault(block, []).append(definition)
         if wanted:
@@ -128,8 +128,8 @@ class Paths:
             for block, value in search.to(set(wanted)).items():
                 for definition in wanted[block]:
                     length = value + self._ends[block] - total[definition]
-                    found[definition] = None if limit is not None and length > limit else length
-        return found
+                    result[definition] = None if limit is not None and length > limit else length
+        return result
 
 
 class _Search:

@@ -56,11 +56,11 @@ def is_runtime(kernel: str) -> bool:
 
 def user_lines(lines: Sequence[LineEntry | None]) -> tuple[LineEntry | None, ...]:
     """Each instruction on its innermost line that is not of a library; where all are, on its own."""
-    known: dict[int, LineEntry | None] = {}  # by id(): a line table has one entry for many instructions
+    entries: dict[int, LineEntry | None] = {}  # by id(): a line table has one entry for many instructions
     for entry in lines:
-        if entry is not None and id(entry) not in known:
-            known[id(entry)] = _user_line(entry)
-    return tuple(None if entry is None else known[id(entry)] for entry in lines)
+        if entry is not None and id(entry) not in entries:
+            entries[id(entry)] = _user_line(entry)
+    return tuple(None if entry is None else entries[id(entry)] for entry in lines)
 
 
 def _user_line(entry: LineEntry) -> LineEntry:
@@ -76,13 +76,13 @@ def called_lines(lines: Sequence[LineEntry | None], *, is_kernel: bool) -> tuple
 
     Debug builds inline without a chain, and a function that is called has none.
     """
-    known = {id(entry): entry for entry in lines if entry is not None}
-    if is_kernel and all(is_library(entry.location.file) for entry in known.values()):
+    entries = {id(entry): entry for entry in lines if entry is not None}
+    if is_kernel and all(is_library(entry.location.file) for entry in entries.values()):
         return tuple(lines)
-    for key, entry in known.items():
+    for key, entry in entries.items():
         if not entry.library and is_library(entry.location.file):
-            known[key] = replace(entry, library=(entry.location,))
-    return tuple(None if entry is None else known[id(entry)] for entry in lines)
+            entries[key] = replace(entry, library=(entry.location,))
+    return tuple(None if entry is None else entries[id(entry)] for entry in lines)
 
 
 _MOVED_IN: Final = 0.25
@@ -109,11 +109,11 @@ def loop_location(
         return None
     shared = _shared_levels(entries)
     places = [_place_at(entry, shared) for entry in entries]
-    back = [_place_at(entry, shared) for index in latches if (entry := lines[index]) is not None]
-    file = (back or places)[0].file
+    locations = [_place_at(entry, shared) for index in latches if (entry := lines[index]) is not None]
+    file = (locations or places)[0].file
     here = sorted((place for place in places if place.file == file), key=_line)
-    if back:
-        first = min((place for place in back if place.file == file), key=_line)
+    if locations:
+        first = min((place for place in locations if place.file == file), key=_line)
         if sum(place.line < first.line for place in here) <= _MOVED_IN * len(here):
             return first
     return here[0]

@@ -3,6 +3,7 @@
 
 Values are followed as sums: so many times ``threadIdx`` of an axis, so many times ``blockIdx``. Where both
 meet with the block's size as their ratio, the sum is a place in the grid, and so is what is computed from it.
+Blocks of several dimensions may be numbered along one: ``blockIdx.x + gridDim.x * blockIdx.y``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from gpadvisor.model.program import Function, FunctionKind
 
 Inputs: TypeAlias = Sequence[Mapping[Register, frozenset[int]]]
 
-_SIZE: Final = "blockDim"
+BLOCK_SIZE: Final = "blockDim"
+GRID_SIZES: Final = ("gridDim.x", "gridDim.y", "gridDim.z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +86,12 @@ def is_lane(instruction: Instruction) -> bool:
 
 def address_registers(instruction: Instruction) -> tuple[Register, ...]:
     """The registers in the first address of an access, without a descriptor."""
-    found = _ADDRESS.search(instruction.operands)
-    if found is None:
+    match = _ADDRESS.search(instruction.operands)
+    if match is None:
         return ()
     return tuple(
         register(RegisterFile.UNIFORM if uniform else RegisterFile.GPR, int(number))
-        for uniform, number in _NAME.findall(found.group(1) or found.group(2) or "")
+        for uniform, number in _NAME.findall(match.group(1) or match.group(2) or "")
     )
 
 
@@ -101,18 +103,19 @@ class Positions:
     """
 
     def __init__(
-        self, function: Function, inputs: Inputs, is_size: Callable[[int, Register | str], bool]
+        self, function: Function, inputs: Inputs, size: Callable[[int, Register | str], str | None]
     ) -> None:
         """Follow the values of a function.
 
         Args:
             function: its code.
             inputs: by instruction what may have written each register that it reads.
-            is_size: whether a register that an instruction reads, or a constant operand, is blockDim.
+            size: what a register that an instruction reads, or a constant operand, is of ``BLOCK_SIZE`` and
+                ``GRID_SIZES``.
         """
         self._function = function
         self._inputs = inputs
-        self._is_size = is_size
+        self._size = size
         self.sizes: set[tuple[str, int]] = set()
         # A caller's value may be anything.
         self._unknown = _NEITHER if function.kind is FunctionKind.KERNEL else _OTHER
@@ -142,10 +145,10 @@ class Positions:
 
     def _read(self, index: int, one: Register) -> _Value:
         writers = self._inputs[index].get(one, frozenset())
-        found = _NEITHER if writers else self._unknown
+        result = _NEITHER if writers else self._unknown
         for writer in writers:
-            found = _joined(found, self._values[writer])
-        return found
+            result = _joined(result, self._values[writer])
+        return result
 
     def _value(self, index: int) -> _Value:
         """What an instruction makes of what it reads."""
@@ -189,10 +192,10 @@ class Positions:
         return -1 if found[1] else 1, self._read(index, register(file, int(found[3])))
 
     def _choice(self, index: int) -> _Value:
-        found = _NEITHER
+        result = _NEITHER
         for one in self._inputs[index]:
-            found = _joined(found, self._read(index, one))
-        return found
+            result = _joined(result, self._read(index, one))
+        return result
 
     def _rest(self, index: int) -> _Value:
         """What no sum is: a place where it is of places alone."""
@@ -235,22 +238,20 @@ class Positions:
         """A factor's name: the same for the same value, and one of its own for the block's size."""
         found = _SOURCE.match(text)
         if found is None:
-            return _SIZE if self._is_size(index, text) else text
+            return self._size(index, text) or text
         file = RegisterFile.UNIFORM if found[2] == "UR" else RegisterFile.GPR
         one = register(file, int(found[3]))
-        if self._is_size(index, one):
-            return _SIZE
-        return "".join(map(str, sorted(self._inputs[index].get(one, ())))) or text
+        return self._size(index, one) or "".join(map(str, sorted(self._inputs[index].get(one, ())))) or text
 
     def _sum(self, index: int, terms: Sequence[tuple[int, str | None, str]]) -> _Value:
         """The sum of operands, each times a number and a factor."""
-        found = _NEITHER
+        result = _NEITHER
         for number, factor, text in terms:
             sign, value = self._operand(index, text)
             if value.kind in {_Kind.THREAD, _Kind.BLOCK}:
                 value = _Value(value.kind, value.axis, value.times.by(sign * number, factor))
-            found = self._added(found, value)
-        return found
+            result = self._added(result, value)
+        return result
 
     def _added(self, one: _Value, other: _Value) -> _Value:
         kinds = {one.kind, other.kind}
@@ -258,6 +259,8 @@ class Positions:
             return other if one.kind is _Kind.NEITHER else one
         if kinds == {_Kind.PLACE}:
             return _PLACE
+        if kinds == {_Kind.BLOCK}:
+            return next((low for low, high in ((one, other), (other, one)) if _goes_on(low, high)), _OTHER)
         if kinds != {_Kind.THREAD, _Kind.BLOCK} or one.axis != other.axis:
             return _OTHER
         thread, block = (one, other) if one.kind is _Kind.THREAD else (other, one)
@@ -267,7 +270,7 @@ class Positions:
                 return _OTHER
             more.remove(factor)
         ratio, rest = divmod(block.times.number, thread.times.number or 1)
-        if rest or (more == [_SIZE] and ratio != 1) or more not in ([], [_SIZE]):
+        if rest or (more == [BLOCK_SIZE] and ratio != 1) or more not in ([], [BLOCK_SIZE]):
             return _OTHER
         if not more:
             self.sizes.add((one.axis, ratio))
@@ -279,22 +282,24 @@ class Positions:
             opclass = instruction.info.opclass
             decides = opclass is OpcodeClass.PREDICATE
             if decides:
-                asked = [] if "EX" in instruction.modifiers else [*self._inputs[index]]
+                registers = [] if "EX" in instruction.modifiers else [*self._inputs[index]]
             elif opclass in _ACCESSES and instruction.info.space is not MemorySpace.CONSTANT:
-                asked = self._accessed(index, instruction)
+                registers = self._accessed(index, instruction)
             elif opclass in {OpcodeClass.SHUFFLE, OpcodeClass.VOTE}:
-                asked = [*self._inputs[index]]
+                registers = [*self._inputs[index]]
             else:
                 continue
-            values = [self._read(index, one) for one in asked]
-            if any(one.kind in kinds and not (decides and self._is_first_place(one)) for one in values):
+            values = [self._read(index, one) for one in registers]
+            if any(value.kind in kinds and not (decides and self._is_first_place(value)) for value in values):
                 return index
         return None
 
     def _is_first_place(self, value: _Value) -> bool:
         """Whether it is the place of a block's first thread, as loops over the grid compare it."""
         times = value.times
-        own = times == _Times(1, (_SIZE,)) or (not times.factors and (value.axis, times.number) in self.sizes)
+        own = times == _Times(1, (BLOCK_SIZE,)) or (
+            not times.factors and (value.axis, times.number) in self.sizes
+        )
         return value.kind is _Kind.BLOCK and own
 
     def _accessed(self, index: int, instruction: Instruction) -> list[Register]:
@@ -302,9 +307,9 @@ class Positions:
         address = address_registers(instruction)
         known = any(self._read(index, one).kind is _Kind.PLACE for one in address)
         return [
-            one
-            for one in instruction.uses
-            if register_file(one) not in _PREDICATES and not (known and self._beside(one, address))
+            use
+            for use in instruction.uses
+            if register_file(use) not in _PREDICATES and not (known and self._beside(use, address))
         ]
 
     @staticmethod
@@ -325,3 +330,9 @@ def _joined(one: _Value, other: _Value) -> _Value:
     if one == other or other.kind is _Kind.NEITHER:
         return one
     return other if one.kind is _Kind.NEITHER else _OTHER
+
+
+def _goes_on(low: _Value, high: _Value) -> bool:
+    """Whether blocks are numbered along the next dimension where one ends."""
+    size = GRID_SIZES["xyz".index(low.axis)]
+    return low.axis < high.axis and high.times == low.times.by(1, size)

@@ -101,9 +101,9 @@ def _partial(instruction: Instruction) -> tuple[int, int] | None:
     if instruction.partial_wait is not None:
         return instruction.partial_wait.barrier, instruction.partial_wait.keep
     if instruction.opcode == "WARPGROUP" and "DEPBAR" in instruction.modifiers:
-        found = _GROUP.search(instruction.operands)
-        if found:
-            return GROUP_SCOREBOARD, int(found[1], 0) if found[1] else 0
+        match = _GROUP.search(instruction.operands)
+        if match:
+            return GROUP_SCOREBOARD, int(match[1], 0) if match[1] else 0
     return None
 
 
@@ -189,7 +189,7 @@ class _Analysis:
                         heappush(pending, place)
 
     def collect(self, wanted: Collection[int]) -> Waits:
-        found: dict[int, tuple[Outstanding, ...]] = {}
+        result: dict[int, tuple[Outstanding, ...]] = {}
         by_block: dict[int, set[int]] = {}
         for index in wanted:
             by_block.setdefault(int(self._block_of[index]), set()).add(index)
@@ -199,9 +199,9 @@ class _Analysis:
                 if event.index in indices:
                     operations = tuple(self._awaited(state, event))
                     if operations:
-                        found[event.index] = operations
+                        result[event.index] = operations
                 self._step(state, event)
-        return Waits(found, self.complete)
+        return Waits(result, self.complete)
 
     def _entry(self, block: int) -> _State:
         """The union of what the predecessors leave, with the least age of each."""

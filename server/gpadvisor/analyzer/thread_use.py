@@ -15,7 +15,7 @@ from typing import Final
 
 import networkx as nx
 
-from gpadvisor.analyzer.positions import Positions, address_registers, is_lane
+from gpadvisor.analyzer.positions import BLOCK_SIZE, GRID_SIZES, Positions, address_registers, is_lane
 from gpadvisor.machine import code_form
 from gpadvisor.model.instruction import (
     COMPUTING,
@@ -136,37 +136,37 @@ class _Values:
         instruction = self.function.instructions[index]
         decides = instruction.info.opclass is OpcodeClass.PREDICATE
         return {
-            one: frozenset(self.reaching.definitions(index, one))
-            for one in instruction.uses
-            if decides or register_file(one) not in _PREDICATES
+            use: frozenset(self.reaching.definitions(index, use))
+            for use in instruction.uses
+            if decides or register_file(use) not in _PREDICATES
         }
 
     def _own(self, index: int) -> Origin:
         """What an instruction brings in by itself."""
         instruction = self.function.instructions[index]
-        found = Origin.NOTHING
+        result = Origin.NOTHING
         for name, origin in _SPECIAL.items():
             if name in instruction.operands:
-                found |= origin
+                result |= origin
         for text in _CONSTANT.findall(instruction.operands):
-            found |= self._constant(int(text or "0", 16), instruction)
+            result |= self._constant(int(text or "0", 16), instruction)
         memory = instruction.info.space not in {None, MemorySpace.CONSTANT}
         indexed = _ANY_CONSTANT.search(instruction.operands) and not _CONSTANT.search(instruction.operands)
         if indexed or (memory and instruction.info.opclass in _ACCESSES):
-            found |= Origin.OTHER
-        return found if all(self.inputs[index].values()) else found | self.callers
+            result |= Origin.OTHER
+        return result if all(self.inputs[index].values()) else result | self.callers
 
     def _constant(self, offset: int, instruction: Instruction) -> Origin:
         width = 16 if "128" in instruction.modifiers else 8 if "64" in instruction.modifiers else 4
-        found = Origin.NOTHING
+        origin = Origin.NOTHING
         for word in range(offset, offset + (width if instruction.info.opclass is OpcodeClass.LOAD else 4), 4):
             if word in self.block_size:
-                found |= Origin.BLOCK_SIZE
+                origin |= Origin.BLOCK_SIZE
             elif word in self.grid_size:
-                found |= Origin.GRID_SIZE
+                origin |= Origin.GRID_SIZE
             else:
-                found |= Origin.OTHER
-        return found
+                origin |= Origin.OTHER
+        return origin
 
     def _origins(self) -> list[Origin]:
         """What each result was computed from; memory forgets it, and a lane is no thread of a block."""
@@ -195,30 +195,46 @@ class _Values:
             return instruction.info.space is MemorySpace.CONSTANT
         return instruction.info.opclass in _DATA
 
-    def of(self, index: int, one: Register) -> Origin:
+    def of(self, index: int, register: Register) -> Origin:
         """What a register that an instruction reads was computed from."""
-        writers = self.inputs[index].get(one, ())
-        found = Origin.NOTHING if writers else self.callers
+        writers = self.inputs[index].get(register, ())
+        result = Origin.NOTHING if writers else self.callers
         for writer in writers:
-            found |= self.origin[writer]
-        return found
+            result |= self.origin[writer]
+        return result
 
-    def _is_size(self, index: int, operand: Register | str) -> bool:
-        """Whether an operand is the size of the block, and nothing else."""
-        if isinstance(operand, str):
-            found = _CONSTANT.search(operand)
-            return found is not None and int(found[1] or "0", 16) in self.block_size
-        return self.of(index, operand) == Origin.BLOCK_SIZE
+    def _size(self, index: int, operand: Register | str) -> str | None:
+        """Which size an operand is, and nothing else: the block's, or the grid's along an axis."""
+        if not isinstance(operand, str):
+            return BLOCK_SIZE if self.of(index, operand) == Origin.BLOCK_SIZE else self._moved(index, operand)
+        match = _CONSTANT.search(operand)
+        offset = -1 if match is None else int(match[1] or "0", 16)
+        if offset in self.block_size:
+            return BLOCK_SIZE
+        return GRID_SIZES[(offset - self.grid_size.start) // 4] if offset in self.grid_size else None
+
+    def _moved(self, index: int, register: Register) -> str | None:
+        """The grid's size along an axis, where nothing else is moved into a register."""
+        writers = self.inputs[index].get(register, frozenset())
+        moves = [self.function.instructions[writer] for writer in writers]
+        if len(moves) != 1 or moves[0].uses or self.of(index, register) != Origin.GRID_SIZE:
+            return None
+        return self._size(index, moves[0].operands.split(",")[-1])
 
     def use(self) -> ThreadUse:
         """How the function uses its numbers."""
         instructions = self.function.instructions
-        axes = {axis for one in instructions for axis in "xyz" if f"SR_TID.{axis.upper()}" in one.operands}
+        axes = {
+            axis
+            for instruction in instructions
+            for axis in "xyz"
+            if f"SR_TID.{axis.upper()}" in instruction.operands
+        }
         everything = Origin.NOTHING
         for found in self.own:
             everything |= found
         both = Origin.THREAD | Origin.BLOCK
-        places = Positions(self.function, self.inputs, self._is_size)
+        places = Positions(self.function, self.inputs, self._size)
         return ThreadUse(
             axes="".join(sorted(axes)),
             flat=places.blocks is None,
@@ -256,7 +272,7 @@ class _Values:
             shared = info.space in _SHARED or info.opclass is OpcodeClass.ASYNC_COPY
             if not shared or info.opclass not in _ACCESSES:
                 continue
-            if any(Origin.THREAD in self.of(index, one) for one in address_registers(instruction)):
+            if any(Origin.THREAD in self.of(index, register) for register in address_registers(instruction)):
                 yield index
 
     def _strides(self) -> Iterator[int]:

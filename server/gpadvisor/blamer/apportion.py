@@ -45,9 +45,11 @@ def apportion(samples: int, shares: Sequence[float]) -> list[int]:
         weights, total = [1] * len(weights), len(weights)
     parts = [samples * weight // total for weight in weights]
     left = samples - sum(parts)
-    by_remainder = sorted(range(len(parts)), key=lambda at: (-(samples * weights[at] % total), at))
-    for at in by_remainder[:left]:
-        parts[at] += 1
+    by_remainder = sorted(
+        range(len(parts)), key=lambda position: (-(samples * weights[position] % total), position)
+    )
+    for index in by_remainder[:left]:
+        parts[index] += 1
     return parts
 
 

@@ -82,7 +82,7 @@ class _Attribution:
 
     def run(self) -> Blame:
         observed = self._observed
-        asks = self._of(lambda one: one.is_dependency)
+        asks = self._of(lambda stall_class: stall_class.is_dependency)
         exits = self._behind_code(asks)
         inside = (asks | self._of(self._is_throttle)) & (observed.index != NO_INDEX)
         for at in np.unique(observed.function[observed.index != NO_INDEX]).tolist():
@@ -103,7 +103,7 @@ class _Attribution:
 
     def _of(self, test: Callable[[StallClass], bool]) -> NDArray[np.bool_]:
         """The observed rows whose stall class passes a test."""
-        chosen = np.array([test(one.stall_class) for one in self._reasons], dtype=bool)
+        chosen = np.array([test(stall_reason.stall_class) for stall_reason in self._reasons], dtype=bool)
         return chosen[self._observed.reason] if len(chosen) else np.zeros(0, dtype=bool)
 
     def _graph(self, function: Function, waiting: frozenset[int]) -> FunctionGraph:
@@ -117,7 +117,7 @@ class _Attribution:
         stalls: dict[int, _Stalls] = {}
         columns = (observed.index, observed.place, observed.reason, observed.samples, observed.latency)
         for index, place, reason, samples, latency in zip(
-            *(one[rows].tolist() for one in columns), strict=True
+            *(column[rows].tolist() for column in columns), strict=True
         ):
             if index not in stalls:
                 stalls[index] = _Stalls(place)
@@ -138,8 +138,10 @@ class _Attribution:
     def _own_time(self, function: Function) -> dict[int, int]:
         """Samples per instruction of reasons whose cause is the instruction itself."""
         observed = self._observed
-        own = self._of(lambda one: not one.is_dependency and not self._is_throttle(one))
-        rows = np.flatnonzero((observed.function == function.id) & own)
+        mask = self._of(
+            lambda stall_class: not stall_class.is_dependency and not self._is_throttle(stall_class)
+        )
+        rows = np.flatnonzero((observed.function == function.id) & mask)
         spent: dict[int, int] = {}
         for index, samples in zip(
             observed.index[rows].tolist(), observed.samples[rows].tolist(), strict=True
@@ -150,7 +152,7 @@ class _Attribution:
     def _behind_code(self, asks: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Drain stalls sampled behind the last instruction of a function go to the stores before its EXIT."""
         observed = self._observed
-        chosen = asks & (observed.last >= 0) & self._of(lambda one: one is StallClass.DRAIN)
+        chosen = asks & (observed.last >= 0) & self._of(lambda stall_class: stall_class is StallClass.DRAIN)
         if not self._rules.wait_mask:
             chosen[:] = False
         for row in np.flatnonzero(chosen).tolist():
@@ -236,7 +238,11 @@ class _FunctionWork:
 
     def _results(self, use: int, reasons: Mapping[int, StallReason]) -> Iterable[UseResult]:
         graph, rules = self._graph, self._rules
-        data = {index: one for index, one in reasons.items() if one.stall_class in SLICED}
+        data = {
+            index: stall_reason
+            for index, stall_reason in reasons.items()
+            if stall_reason.stall_class in SLICED
+        }
         if data:
             if rules.wait_mask:
                 yield by_hardware(graph, use, data, rules.unsampled_issues)
@@ -269,10 +275,10 @@ class _FunctionWork:
 
     def _add_rows(self, use: int, result: UseResult) -> None:
         stalls = self._stalls[use]
-        for reason, found in result.found.items():
+        for reason, sources in result.found.items():
             self.rows.extend(
                 shared_rows(
-                    self._graph, self._rules, reason, use, stalls.place, found, stalls.by_reason[reason]
+                    self._graph, self._rules, reason, use, stalls.place, sources, stalls.by_reason[reason]
                 )
             )
 

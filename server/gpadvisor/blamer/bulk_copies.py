@@ -48,8 +48,8 @@ def _awaited(graph: FunctionGraph, index: int) -> list[int]:
     instruction = graph.instructions[index]
     if instruction.info.opclass is not OpcodeClass.MBARRIER or "TRYWAIT" not in instruction.modifiers:
         return []
-    copies = [at for at, one in enumerate(graph.instructions) if copies_into_shared(one)]
-    executed = [at for at in copies if graph.issue_counts[at]]
+    copies = [position for position, one in enumerate(graph.instructions) if copies_into_shared(one)]
+    executed = [copy for copy in copies if graph.issue_counts[copy]]
     return (executed or copies) if _reads_next(graph, index) else []
 
 
@@ -57,18 +57,23 @@ def _reads_next(graph: FunctionGraph, index: int) -> bool:
     """Whether shared memory is read behind an instruction before anything is copied there."""
     blocks = graph.function.blocks
     home = graph.block_of[index]
-    seen: set[int] = set()
+    visited: set[int] = set()
     pending = [(index + 1, blocks[home].end, home)]
-    while pending and len(seen) < _MAX_BLOCKS:
+    while pending and len(visited) < _MAX_BLOCKS:
         start, end, block = pending.pop(0)
         met = next(
-            (one for one in graph.instructions[start:end] if _reads(one) or copies_into_shared(one)), None
+            (
+                instruction
+                for instruction in graph.instructions[start:end]
+                if _reads(instruction) or copies_into_shared(instruction)
+            ),
+            None,
         )
         if met is not None:
             return _reads(met)
         for successor in (int(target) for target, _ in blocks[block].successors):
-            if successor not in seen:
-                seen.add(successor)
+            if successor not in visited:
+                visited.add(successor)
                 pending.append((blocks[successor].start, blocks[successor].end, successor))
     return False
 

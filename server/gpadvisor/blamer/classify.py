@@ -103,9 +103,9 @@ def dependency_class(source: Instruction, kind: DependencyKind) -> DependencyCla
         return DependencyClass.WRITE_AFTER_READ
     if kind is DependencyKind.STALL_COUNT:
         return DependencyClass.SCHEDULE
-    found = _BY_OPCODE_CLASS.get(source.info.opclass)
-    if found is not None:
-        return found
+    result = _BY_OPCODE_CLASS.get(source.info.opclass)
+    if result is not None:
+        return result
     if is_memory(source):
         space = source.info.space
         return DependencyClass.GLOBAL_MEMORY if space is None else _BY_SPACE[space]

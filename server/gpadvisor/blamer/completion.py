@@ -49,22 +49,22 @@ def waiting_weights(
     elapsed = np.array([float(passed[edge.definition] or 0) for edge in edges])
     together, order = _together(graph, edges, issues), _in_order(graph, edges, elapsed)
     left = _not_overtaken(graph, edges, (order < 0) & (together >= 1.0))
-    bounds = np.array([_bounds(graph, edges[at]) for at in left], dtype=np.float64)
+    bounds = np.array([_bounds(graph, edges[index]) for index in left], dtype=np.float64)
     chosen = np.ix_(left, left)
     weights = issues[left] * _ends_wait(bounds - elapsed[left][:, None], together[chosen], order[chosen])
-    return [(edges[at], weight) for at, weight in zip(left, weights.tolist(), strict=True)]
+    return [(edges[position], weight) for position, weight in zip(left, weights.tolist(), strict=True)]
 
 
 def _not_overtaken(graph: FunctionGraph, edges: Sequence[Edge], overtaken: NDArray[np.bool_]) -> list[int]:
     """Cut the operations that another one follows in their queue; the places of the others."""
     left = []
-    for at, (edge, row) in enumerate(zip(edges, overtaken, strict=True)):
+    for index, (edge, row) in enumerate(zip(edges, overtaken, strict=True)):
         later = np.flatnonzero(row)
         if len(later):
             other = graph.text(edges[int(later[-1])].definition)
             edge.cut(PruneRule.LATENCY, f"{other}, issued later in the same queue, completes later")
         else:
-            left.append(at)
+            left.append(index)
     return left
 
 
@@ -96,8 +96,8 @@ def _ends_wait(bounds: _Floats, together: _Floats, order: NDArray[np.int64]) -> 
     done = np.where(order[:, :, None] < 0, 0.0, np.where(order[:, :, None] > 0, 1.0, done))
     # At least a cycle: an operation that seems to be complete on arrival may have waited for its unit.
     last = (1.0 - together[:, :, None] * (1.0 - done)).prod(axis=1)
-    found: _Floats = (last * np.maximum(times, 1.0)).mean(axis=1)
-    return found
+    result: _Floats = (last * np.maximum(times, 1.0)).mean(axis=1)
+    return result
 
 
 def _queue(graph: FunctionGraph, edge: Edge) -> InOrderQueue | Pipe | None:
@@ -111,40 +111,40 @@ def _queue(graph: FunctionGraph, edge: Edge) -> InOrderQueue | Pipe | None:
 def _in_order(graph: FunctionGraph, edges: Sequence[Edge], elapsed: _Floats) -> NDArray[np.int64]:
     """[i, j]: -1 where j completes after i by the order of their queue, 1 where before (or is i), else 0."""
     queues = [_queue(graph, edge) for edge in edges]
-    found = np.eye(len(edges), dtype=np.int64)
+    result = np.eye(len(edges), dtype=np.int64)
     for i, queue in enumerate(queues):
         for j, other in enumerate(queues):
             if queue is not None and queue is other and i != j:
-                found[i, j] = -1 if elapsed[j] < elapsed[i] else 1
-    return found
+                result[i, j] = -1 if elapsed[j] < elapsed[i] else 1
+    return result
 
 
 def _together(graph: FunctionGraph, edges: Sequence[Edge], issues: _Floats) -> _Floats:
     """[i, j]: how often j is outstanding at the use too when i is."""
     function = graph.function
     blocks = [int(function.block_of[edge.definition]) for edge in edges]
-    found = np.ones((len(edges), len(edges)))
+    result = np.ones((len(edges), len(edges)))
     if len(set(blocks)) == 1:
-        return found
+        return result
     home = int(function.block_of[edges[0].use])
     before = {block: _before(graph, block, home) for block in set(blocks)}
     for i, block in enumerate(blocks):
         for j, other in enumerate(blocks):
             if block != other:
                 connected = block in before[other] or other in before[block]
-                found[i, j] = min(1.0, issues[j] / issues[i]) if connected else 0.0
-    return found
+                result[i, j] = min(1.0, issues[j] / issues[i]) if connected else 0.0
+    return result
 
 
 def _before(graph: FunctionGraph, block: int, home: int) -> set[int]:
     """Blocks on the ways to a block that do not pass the use's."""
     blocks = graph.function.blocks
-    seen: set[int] = set()
+    visited: set[int] = set()
     pending = [block]
-    while pending and len(seen) < _MAX_BLOCKS:
+    while pending and len(visited) < _MAX_BLOCKS:
         for source in blocks[pending.pop()].predecessors:
-            if source not in seen:
-                seen.add(int(source))
+            if source not in visited:
+                visited.add(int(source))
                 if source != home:
                     pending.append(int(source))
-    return seen
+    return visited

@@ -28,11 +28,11 @@ class Edges(Sequence[DependencyEdge]):
 
     @cached_property
     def _edges(self) -> tuple[DependencyEdge, ...]:
-        made: list[DependencyEdge] = []
+        edges: list[DependencyEdge] = []
         for graph, results in self._results:
-            made.extend(_frozen(graph, [edge for result in results for edge in result.all_edges()]))
+            edges.extend(_frozen(graph, [edge for result in results for edge in result.all_edges()]))
         self._results.clear()
-        return tuple(made)
+        return tuple(edges)
 
     @overload
     def __getitem__(self, at: int) -> DependencyEdge: ...

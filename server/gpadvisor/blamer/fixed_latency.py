@@ -102,10 +102,10 @@ def _bearer(graph: FunctionGraph, use: int, edges: Candidates, before: int) -> l
 def _behind_nops(graph: FunctionGraph, index: int) -> int:
     """The instruction that NOPs make room for: compilers pad slow FP64 and tensor pipes with them."""
     start = graph.function.blocks[graph.block_of[index]].start
-    at = index
-    while at > start and graph.instructions[at].info.opclass is OpcodeClass.NOP:
-        at -= 1
-    return at
+    position = index
+    while position > start and graph.instructions[position].info.opclass is OpcodeClass.NOP:
+        position -= 1
+    return position
 
 
 def _class_of(graph: FunctionGraph, edge: Edge) -> DependencyClass:

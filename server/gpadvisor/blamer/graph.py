@@ -78,7 +78,9 @@ class FunctionGraph:
     @cached_property
     def cycles(self) -> Paths:
         """Path lengths in cycles by the stall counts; an instruction takes at least one."""
-        return Paths(self.function, [max(one.control.stall_cycles, 1) for one in self.instructions])
+        return Paths(
+            self.function, [max(instruction.control.stall_cycles, 1) for instruction in self.instructions]
+        )
 
     @cached_property
     def definitions(self) -> ReachingDefinitions:
@@ -132,7 +134,11 @@ class FunctionGraph:
     @cached_property
     def passed_cycles(self) -> Sequence[int]:
         """Per instruction: the stall counts of all before it by address."""
-        return list(accumulate((max(one.control.stall_cycles, 1) for one in self.instructions), initial=0))
+        return list(
+            accumulate(
+                (max(instruction.control.stall_cycles, 1) for instruction in self.instructions), initial=0
+            )
+        )
 
     def bound_cycles(self, index: int) -> int | None:
         """The longest time an instruction is expected to take."""
@@ -281,11 +287,11 @@ def backwards(
     passed: list[tuple[int, int]] = []
     home = function.blocks[int(function.block_of[use])]
     pending = [(home.start, use, home)]
-    seen: set[int] = set()
-    at = 0
-    while at < len(pending) and len(taken) < limit and len(seen) < blocks:
-        start, end, block = pending[at]
-        at += 1
+    visited: set[int] = set()
+    position = 0
+    while position < len(pending) and len(taken) < limit and len(visited) < blocks:
+        start, end, block = pending[position]
+        position += 1
         ended = False
         first = start
         for index in range(end - 1, start - 1, -1):
@@ -298,8 +304,8 @@ def backwards(
         if ended:
             continue
         for source in block.predecessors:
-            if source not in seen:
-                seen.add(source)
+            if source not in visited:
+                visited.add(source)
                 before = function.blocks[source]
                 # The home block is entered again from behind: only what follows the use is new.
                 pending.append((use if before is home else before.start, before.end, before))

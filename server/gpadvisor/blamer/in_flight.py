@@ -68,15 +68,17 @@ def _traffic(graph: FunctionGraph, store: int, ending: int) -> float:
 
 def exit_before(graph: FunctionGraph, use: int) -> int | None:
     """The EXIT that a sample at or behind it belongs to, through the filling behind it."""
-    at = use
-    while at >= 0:
-        opclass = graph.instructions[at].info.opclass
+    index = use
+    while index >= 0:
+        opclass = graph.instructions[index].info.opclass
         if opclass is OpcodeClass.EXIT:
-            return at
-        filling = opclass is OpcodeClass.NOP or graph.instructions[at].target == graph.instructions[at].pc
-        if at < use and not filling:
+            return index
+        filling = (
+            opclass is OpcodeClass.NOP or graph.instructions[index].target == graph.instructions[index].pc
+        )
+        if index < use and not filling:
             return None
-        at -= 1
+        index -= 1
     return None
 
 
@@ -86,14 +88,14 @@ def nearest(graph: FunctionGraph, use: int, wanted: Callable[[Instruction], bool
     A warp is not held at a barrier or a fence but where it next accesses memory or branches, which may be
     many instructions later.
     """
-    seen = {use}
+    visited = {use}
     at = [use]
-    while at and len(seen) < _MAX_BEHIND:
+    while at and len(visited) < _MAX_BEHIND:
         for index in at:
             if wanted(graph.instructions[index]):
                 return index
-        at = [one for index in at for one in graph.before(index) if one not in seen]
-        seen.update(at)
+        at = [one for index in at for one in graph.before(index) if one not in visited]
+        visited.update(at)
     return None
 
 

@@ -49,7 +49,9 @@ def _drain_of_function_before(
 ) -> None:
     """A drain is charged to the instruction behind the EXIT, which may be the first of the next function."""
     function, index, place, last = columns
-    drains = np.array([one.stall_class is StallClass.DRAIN for one in profile.reasons], dtype=bool)
+    drains = np.array(
+        [stall_reason.stall_class is StallClass.DRAIN for stall_reason in profile.reasons], dtype=bool
+    )
     if not drains.any():
         return
     ends = {
@@ -92,14 +94,14 @@ def locate(
             if candidate.section != name:
                 continue
             size = len(candidate.instructions)
-            at = (offsets[rows] - candidate.start) // INSTRUCTION_BYTES
-            inside = (at >= 0) & (at < size)
+            indices = (offsets[rows] - candidate.start) // INSTRUCTION_BYTES
+            inside = (indices >= 0) & (indices < size)
             function[rows[inside]] = candidate.id
-            index[rows[inside]] = at[inside]
+            index[rows[inside]] = indices[inside]
             place[rows[inside]] = np.where(
-                behind_exit(candidate)[at[inside]], CodeArea.AFTER_EXIT.value, CodeArea.FUNCTION.value
+                behind_exit(candidate)[indices[inside]], CodeArea.AFTER_EXIT.value, CodeArea.FUNCTION.value
             )
-            behind = at >= size
+            behind = indices >= size
             last[rows[behind]] = np.maximum(last[rows[behind]], candidate.id)
         outside = rows[function[rows] == NO_FUNCTION]
         place[outside[last[outside] >= 0]] = CodeArea.AFTER_EXIT.value
@@ -110,14 +112,14 @@ def locate(
 def behind_exit(function: Function) -> NDArray[np.bool_]:
     """Per instruction, whether it is filling behind the last one that runs: NOPs and a branch to itself."""
     count = len(function.instructions)
-    found = np.zeros(count, dtype=bool)
-    for at in range(count - 1, 0, -1):
-        instruction = function.instructions[at]
+    result = np.zeros(count, dtype=bool)
+    for index in range(count - 1, 0, -1):
+        instruction = function.instructions[index]
         itself = instruction.info.opclass is OpcodeClass.BRANCH and instruction.target == instruction.pc
         if not itself and instruction.info.opclass is not OpcodeClass.NOP:
             break
-        found[at] = True
-    return found
+        result[index] = True
+    return result
 
 
 def issues(
@@ -135,8 +137,8 @@ def issues(
         issued = np.array([reason.stall_class is StallClass.ISSUED for reason in profile.reasons], dtype=bool)
         function, index = observed.function, observed.index
         values = observed.samples * (issued[observed.reason] if len(issued) else 0)
-    for at, column in weights.items():
-        rows = np.flatnonzero((function == at) & (index != NO_INDEX))
+    for function_id, column in weights.items():
+        rows = np.flatnonzero((function == function_id) & (index != NO_INDEX))
         np.add.at(column, index[rows], values[rows])
     return weights
 

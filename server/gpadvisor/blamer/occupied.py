@@ -53,16 +53,16 @@ def occupied(profile: KernelProfile, function: Function, issues: Values, machine
         Pipe.XU: machine.sm.special_function_lanes.value,
         Pipe.FP64: machine.sm.queued_double_lanes.value,
     }
-    found = issues * np.array([_by_code(one, lanes) for one in function.instructions])
+    result = issues * np.array([_by_code(one, lanes) for one in function.instructions])
     sectors = next((one for name in _SECTORS if (one := metric(profile, name, function)) is not None), None)
     if sectors is not None:
         tags = metric(profile, _TAGS, function)
         lines = sectors / SECTORS_PER_LINE
         passes = lines if tags is None else np.maximum(lines, tags)
         busy = lines if _is_behind_l1(profile) else np.maximum(passes, issues)
-        found = np.where(sectors > 0, np.maximum(busy, _one_by_one(profile, function, sectors)), found)
+        result = np.where(sectors > 0, np.maximum(busy, _one_by_one(profile, function, sectors)), result)
     shared = metric(profile, _SHARED, function)
-    return found if shared is None else np.where(shared > 0, shared, found)
+    return result if shared is None else np.where(shared > 0, shared, result)
 
 
 def _by_code(instruction: Instruction, lanes: Mapping[Pipe, int]) -> float:
@@ -83,5 +83,7 @@ def _one_by_one(profile: KernelProfile, function: Function, sectors: Values) -> 
     threads = executed_threads(profile, function)
     if threads is None:
         return np.zeros(len(sectors))
-    atomic = np.array([one.info.opclass in _ATOMICS for one in function.instructions], dtype=bool)
+    atomic = np.array(
+        [instruction.info.opclass in _ATOMICS for instruction in function.instructions], dtype=bool
+    )
     return np.where(atomic & (threads > SECTOR_BYTES // 4 * sectors), threads, 0.0)

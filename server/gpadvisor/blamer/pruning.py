@@ -80,16 +80,18 @@ def latency_rule(paths: SurvivingPaths, budget: int) -> str | None:
 
 def path_rules(graph: FunctionGraph, edge: Edge, rules: PathRules) -> SurvivingPaths:
     """The paths of an edge that neither a reader nor the latency ends, over all registers that link it."""
-    readable = [one for one in edge.registers if register_file(one) is not RegisterFile.BARRIER]
+    readable = [
+        register for register in edge.registers if register_file(register) is not RegisterFile.BARRIER
+    ]
     return surviving_paths(graph, edge, tuple(readable), rules)
 
 
-def reason_rule(source: Instruction, edge: Edge, wanted: Scoreboard) -> str | None:
+def reason_rule(source: Instruction, edge: Edge, scoreboard: Scoreboard) -> str | None:
     """The finer stall reasons: a long scoreboard stall is a wait for L1TEX, a short one for the rest."""
     reads_only = edge.links == {Link.READ}
-    if stalls_as(source, reads_only=reads_only) & wanted:
+    if stalls_as(source, reads_only=reads_only) & scoreboard:
         return None
-    if wanted is Scoreboard.LONG:
+    if scoreboard is Scoreboard.LONG:
         return f"long_scoreboard is a wait for L1TEX, and {source.opcode} does not go there"
     return f"short_scoreboard is no wait for L1TEX, where {source.opcode} goes"
 
@@ -99,7 +101,7 @@ def barrier_rule(source: Instruction, use: Instruction) -> str:
     set_by_def = [
         f"SB{one}" for one in (source.control.write_barrier, source.control.read_barrier) if one is not None
     ]
-    waits = ", ".join(f"SB{one}" for one in use.control.waits) or "no scoreboard"
+    waits = ", ".join(f"SB{wait}" for wait in use.control.waits) or "no scoreboard"
     if not set_by_def:
         return f"the def sets no scoreboard; the use waits on {waits}"
     return f"the def sets {', '.join(set_by_def)}, released before; the use waits on {waits}"

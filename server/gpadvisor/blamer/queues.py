@@ -110,11 +110,12 @@ class Queues:
         )
         if key not in self._known:
             here = [
-                at
-                for at, one in enumerate(self._graph.instructions)
-                if self._goes_through(one, stall_class, pipe) and self._is_around(at, loop, stall_class)
+                index
+                for index, instruction in enumerate(self._graph.instructions)
+                if self._goes_through(instruction, stall_class, pipe)
+                and self._is_around(index, loop, stall_class)
             ]
-            issued = [at for at in here if self._graph.issue_counts[at]]
+            issued = [position for position in here if self._graph.issue_counts[position]]
             self._known[key] = _Fillers(issued or here, self._graph.occupied)
         return self._known[key]
 
@@ -136,9 +137,9 @@ class Queues:
 
     def _is_around(self, index: int, loop: LoopId | None, stall_class: StallClass) -> bool:
         """Whether an instruction is where warps are while others wait in a loop, or outside of all."""
-        own = self._loop_of[index]
-        if own == loop or own not in self._full[stall_class]:
-            return own == loop
+        loop_id = self._loop_of[index]
+        if loop_id == loop or loop_id not in self._full[stall_class]:
+            return loop_id == loop
         return loop is None or loop in self._graph.function.enclosing_loops(index)
 
     @cached_property
@@ -155,7 +156,7 @@ class Queues:
     @cached_property
     def _full(self) -> Mapping[StallClass, frozenset[LoopId]]:
         """By class, the loops with a notable part of the waits."""
-        found = {}
+        result = {}
         for stall_class, waits in self._waits.items():
             by_loop: dict[LoopId, int] = {}
             for index, samples in waits.items():
@@ -163,8 +164,8 @@ class Queues:
                 if loop is not None:
                     by_loop[loop] = by_loop.get(loop, 0) + samples
             least = _FULL * sum(waits.values())
-            found[stall_class] = frozenset(loop for loop, samples in by_loop.items() if samples >= least)
-        return found
+            result[stall_class] = frozenset(loop for loop, samples in by_loop.items() if samples >= least)
+        return result
 
     @cached_property
     def _double(self) -> frozenset[StallClass]:

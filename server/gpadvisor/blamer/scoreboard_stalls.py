@@ -36,25 +36,25 @@ def by_hardware(
         unsampled_issues: issues of a def that has none.
     """
     edges = Candidates(graph, use)
-    found: dict[int, StallSources] = {}
+    per_reason: dict[int, StallSources] = {}
     for index, reason in reasons.items():
         if reason.stall_class is StallClass.FIXED_LATENCY:
-            found[index] = fixed_latency_stall(graph, use, edges)
+            per_reason[index] = fixed_latency_stall(graph, use, edges)
         elif reason.stall_class in {StallClass.MEMORY, StallClass.EXECUTION}:
-            found[index] = _scoreboard(graph, use, edges, reason, unsampled_issues)
+            per_reason[index] = _scoreboard(graph, use, edges, reason, unsampled_issues)
     observed = {reason.stall_class for reason in reasons.values()}
-    return UseResult((), found, edges, partial(_explain, graph, use, observed))
+    return UseResult((), per_reason, edges, partial(_explain, graph, use, observed))
 
 
 def _scoreboard(
     graph: FunctionGraph, use: int, edges: Candidates, reason: StallReason, unsampled_issues: int
 ) -> StallSources:
-    wanted = scoreboard_of(reason)
+    scoreboard = scoreboard_of(reason)
     if any(waits_for(graph.instructions[place]) for place in graph.waited_at(use)):
-        waited = _copies(graph, _fitting(graph, edges.linked, wanted))
+        waited = _copies(graph, _fitting(graph, edges.linked, scoreboard))
         left = arriving_copies(graph, _still_running(graph, waited), edges)
     else:
-        left = _without_wait(graph, edges, wanted)
+        left = _without_wait(graph, edges, scoreboard)
     if not left:
         return UNATTRIBUTED
     weighted = waiting_weights(graph, left, unsampled_issues)
@@ -72,7 +72,7 @@ def _scoreboard(
 
 def _copies(graph: FunctionGraph, edges: list[Edge]) -> list[Edge]:
     """Without the commit of a group whose copies are known: it holds the scoreboard for them."""
-    groups = {one for edge in edges if Link.GROUP in edge.links for one in edge.registers}
+    groups = {register for edge in edges if Link.GROUP in edge.links for register in edge.registers}
     left = []
     for edge in edges:
         commits = graph.instructions[edge.definition].opcode == "LDGDEPBAR"
@@ -83,12 +83,12 @@ def _copies(graph: FunctionGraph, edges: list[Edge]) -> list[Edge]:
     return left
 
 
-def _fitting(graph: FunctionGraph, linked: list[Edge], wanted: Scoreboard) -> list[Edge]:
+def _fitting(graph: FunctionGraph, linked: list[Edge], scoreboard: Scoreboard) -> list[Edge]:
     """Edges of the waited scoreboards that the stall reason allows; all of them where it allows none.
 
     The wait mask outranks the reason: a few samples of a global atomic come as short_scoreboard.
     """
-    details = [reason_rule(graph.instructions[edge.definition], edge, wanted) for edge in linked]
+    details = [reason_rule(graph.instructions[edge.definition], edge, scoreboard) for edge in linked]
     if all(detail is not None for detail in details):
         return linked
     for edge, detail in zip(linked, details, strict=True):
@@ -124,12 +124,12 @@ def _still_running(graph: FunctionGraph, edges: Sequence[Edge]) -> list[Edge]:
     return left
 
 
-def _without_wait(graph: FunctionGraph, edges: Candidates, wanted: Scoreboard) -> list[Edge]:
+def _without_wait(graph: FunctionGraph, edges: Candidates, scoreboard: Scoreboard) -> list[Edge]:
     """A scoreboard stall where nothing is waited for: what its registers need, by the paper's rules."""
     left = []
     for definition in sorted(edges.read):
         source = graph.instructions[definition]
-        if not source.info.variable_latency or not stalls_as(source, reads_only=False) & wanted:
+        if not source.info.variable_latency or not stalls_as(source, reads_only=False) & scoreboard:
             continue
         edge = edges.edge(definition)
         budget = graph.bound_cycles(edge.definition)

@@ -78,12 +78,12 @@ def sliced(
             source = graph.instructions[edge.definition]
             memory = is_memory_source(source, rules)
             left[memory].append((edge, paths))
-    found = {}
+    per_reason = {}
     for index, reason in reasons.items():
         if reason.stall_class in SLICED:
             memory = reason.stall_class is StallClass.MEMORY
-            found[index] = _found(graph, left[memory], rules, memory=memory)
-    return UseResult(tuple(edges), found)
+            per_reason[index] = _found(graph, left[memory], rules, memory=memory)
+    return UseResult(tuple(edges), per_reason)
 
 
 def _prune(

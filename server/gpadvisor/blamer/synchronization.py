@@ -35,7 +35,7 @@ Spent = Mapping[int, Sequence[tuple[int, int]]]
 def barrier_of(graph: FunctionGraph, use: int, *, warpgroup: bool) -> int | None:
     """The barrier that a stalled instruction waits at: itself, or the one it came by last."""
     if not warpgroup:
-        return nearest(graph, use, lambda one: one.info.opclass in BARRIERS)
+        return nearest(graph, use, lambda instruction: instruction.info.opclass in BARRIERS)
     at: list[int] = [use, *graph.before(use)]
     return next((index for index in at if graph.instructions[index].opcode in _GROUP_OPCODES), None)
 
@@ -116,12 +116,12 @@ def slow_side(graph: FunctionGraph, barrier: int, spent: Spent) -> dict[int, flo
 
 def _dominators(function: Function, block: int) -> frozenset[int]:
     """The blocks that are always passed on the way to one, itself included."""
-    found = set()
-    at: int | None = block
-    while at is not None and at not in found:
-        found.add(at)
-        at = function.idom[at]
-    return frozenset(found)
+    result = set()
+    index: int | None = block
+    while index is not None and index not in result:
+        result.add(index)
+        index = function.idom[index]
+    return frozenset(result)
 
 
 def _in_time(graph: FunctionGraph, barrier: int, passed: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -134,13 +134,13 @@ def _in_time(graph: FunctionGraph, barrier: int, passed: Sequence[tuple[int, int
 def _passing_by(graph: FunctionGraph, start: int, always: Collection[int]) -> float:
     """How many warps come to where a part of the way branches off, for each that takes it; at least 1."""
     function = graph.function
-    at: int | None = int(function.block_of[start])
-    while at is not None and at not in always:
-        at = function.idom[at]
+    index: int | None = int(function.block_of[start])
+    while index is not None and index not in always:
+        index = function.idom[index]
     own = int(graph.issues[start])
-    if at is None or not own:
+    if index is None or not own:
         return 1.0
-    return max(1.0, int(graph.issues[function.blocks[at].start]) / own)
+    return max(1.0, int(graph.issues[function.blocks[index].start]) / own)
 
 
 def by_address(
@@ -155,7 +155,7 @@ def by_address(
 
 def by_barrier(graph: FunctionGraph, use: int, reason: int, dependency: DependencyClass) -> UseResult:
     """The paper's way: synchronization stalls are attributed to synchronization instructions."""
-    found = nearest(graph, use, lambda one: one.info.opclass in _SYNCHRONIZING)
+    found = nearest(graph, use, lambda instruction: instruction.info.opclass in _SYNCHRONIZING)
     if found is None:
         return UseResult((), {reason: UNATTRIBUTED})
     if found == use:

@@ -40,8 +40,11 @@ COMMANDS: Final = {
     "tree": "tree",
     "idle": "idle",
     "blame": "blame",
+    "ledger": "ledger",
     "completion": "completion",
     "lsp": "lsp",
+    "ci": "ci",
+    "mcp": "mcp",
 }
 """In the order of the help, with their modules."""
 _ABOUT_OTHERS: Final = ("demo", "completion")

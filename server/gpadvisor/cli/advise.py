@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from gpadvisor.cli import baseline, options
+from gpadvisor.cli import baseline, options, placing
 from gpadvisor.cli.demo import beside
 from gpadvisor.cli.html_page import render_html
 from gpadvisor.cli.messages import say
@@ -65,13 +65,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--fail-on",
         metavar="new[:SPEEDUP]|CODE|SPEEDUP",
-        type=_gate,
+        type=gate,
         action="append",
         default=[],
         help="exit 1 if the baseline lacks advice, if this rule fires (GPA102), or if a speedup of at least "
         "that much is expected (1.5)",
     )
     baseline.add_options(parser)
+    placing.add_options(parser)
     add_options(parser)
     parser.set_defaults(run=run)
 
@@ -109,6 +110,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="replace a path prefix of the report by a local one; may be repeated",
     )
     options.add_lines_from(parser)
+    parser.add_argument(
+        "--timeline",
+        metavar="TRACE",
+        type=Path,
+        help="a traced run, for what a change is worth there: nsys's SQLite export, or a trace of PyTorch",
+    )
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
     options.add_output(parser)
     parser.add_argument("--no-sources", action="store_true", help="leave source texts out of the HTML page")
@@ -144,7 +151,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     request = make_request(arguments)
-    _refuse_unknown_rules([gate.code for gate in arguments.fail_on if gate.code is not None])
+    refuse_unknown_rules([gate.code for gate in arguments.fail_on if gate.code is not None])
     shown = RenderOptions(
         format=arguments.format,
         width=options.output_width() if arguments.output is None else options.PIPED_WIDTH,
@@ -152,6 +159,7 @@ def _run(arguments: argparse.Namespace) -> int:
         use_cache=not arguments.no_cache,
         details=arguments.details,
         why=arguments.why,
+        placing=placing.placing(arguments),
     )
     inputs = list(_files(arguments.inputs))
     if shown.format == "html" and len(inputs) > 1:
@@ -211,11 +219,11 @@ def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """A command line without what stands behind ``--``, and that: flags of the compiler."""
     if not words or words[0] not in {"advise", "why", "view"} or "--" not in words:
         return list(words), []
-    at = list(words).index("--")
-    return list(words[:at]), list(words[at + 1 :])
+    position = list(words).index("--")
+    return list(words[:position]), list(words[position + 1 :])
 
 
-def _refuse_unknown_rules(codes: list[str]) -> None:
+def refuse_unknown_rules(codes: list[str]) -> None:
     """A gate on a rule that does not exist would never close."""
     if codes:
         from gpadvisor.pipeline.rule_pages import find_rule  # imports every optimizer
@@ -261,6 +269,7 @@ def make_request(arguments: argparse.Namespace) -> Request:
         stated=_stated(arguments),
         lines_from=tuple(path for path in lines_from if path != options.NO_LINES),
         may_compile=options.NO_LINES not in lines_from,
+        timeline=getattr(arguments, "timeline", None),
         root=root,
     )
 
@@ -291,7 +300,12 @@ def _stated(arguments: argparse.Namespace) -> StatedLaunch:
     )
 
 
-def _gate(text: str) -> Gate:
+def gate(text: str) -> Gate:
+    """A ``--fail-on`` condition.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
     if text == "new":
         return Gate(text=text, code=None, speedup=None, new=True)
     if text.startswith("new:"):

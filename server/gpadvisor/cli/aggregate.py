@@ -15,8 +15,8 @@ the fewest, the most and whose that is. The result is a snapshot like any other,
 advise', the page and the editor: one launch of each kernel, which stands for all of them. Ranks that
 are slow in everything, and kernels that are slow on some ranks, are told.
 
-A rank is what a file's name says (app.rank17.gpadvisor, report17.ncu-rep); a node is what the profile
-says, else its name (node3): under srun, 'gpadvisor profile -o app.rank$SLURM_PROCID.gpadvisor'.
+Rank and node are what the profile says, as one of 'gpadvisor profile' under srun or mpirun does, else
+the file's name (app.rank17.gpadvisor, report17.ncu-rep, node3).
 
   gpadvisor aggregate run/*.gpadvisor -o all.gpadvisor
   gpadvisor aggregate /tmp/run/*.gpadvisor --partial -o part3.gpadvisor
@@ -56,18 +56,18 @@ def run(arguments: argparse.Namespace) -> int:
     from gpadvisor.pipeline.settings import find_settings
 
     progress = TerminalProgress()
-    asked = Aggregation(
+    aggregation = Aggregation(
         by=arguments.by, partial=arguments.partial, merge=arguments.merge, keep_going=arguments.keep_going
     )
     try:
-        found = aggregate_files(
-            arguments.inputs, arguments.output, asked, find_settings(Path.cwd()).settings, progress
+        rank_sum = aggregate_files(
+            arguments.inputs, arguments.output, aggregation, find_settings(Path.cwd()).settings, progress
         )
     finally:
         progress.clear()
-    for name, why in found.bad.items():
+    for name, why in rank_sum.bad.items():
         say(f"left out: {why if why.startswith(name) else f'{name}: {why}'}")
-    profiles = f"{found.profiles:,} profile{'' if found.profiles == 1 else 's'}"
-    kernels = f"{found.kernels:,} kernel{'' if found.kernels == 1 else 's'}"
-    answer(f"{arguments.output}: sum over {profiles}, {kernels}, {len(found.data or b''):,} bytes")
+    profiles = f"{rank_sum.profiles:,} profile{'' if rank_sum.profiles == 1 else 's'}"
+    kernels = f"{rank_sum.kernels:,} kernel{'' if rank_sum.kernels == 1 else 's'}"
+    answer(f"{arguments.output}: sum over {profiles}, {kernels}, {len(rank_sum.data or b''):,} bytes")
     return 0

@@ -68,19 +68,24 @@ def judge(arguments: argparse.Namespace, states: Sequence[Findings]) -> list[Gat
         BaselineError: the file is missing or damaged.
     """
     path: Path = arguments.baseline
-    now = joined(states)
-    before = _read(path, may_lack=arguments.update_baseline)
-    found = difference(before, now)
-    _tell(found)
+    findings = joined(states)
+    before = read_baseline(path, may_lack=arguments.update_baseline)
+    found = difference(before, findings)
+    tell(found)
     if arguments.update_baseline:
-        write_atomically(path, dump(updated(before, now, __version__)).encode())
+        write_atomically(path, dump(updated(before, findings, __version__)).encode())
         return []
     fired = [Fired(code=one.rule, expected=one.expected) for one in found.new]
     undecided = bool(found.not_comparable)
     return [gate for gate in arguments.fail_on if gate.new and (undecided or gate.met(fired))]
 
 
-def _read(path: Path, *, may_lack: bool) -> Findings:
+def read_baseline(path: Path, *, may_lack: bool = False) -> Findings:
+    """What a file holds; nothing where it may lack and does.
+
+    Raises:
+        BaselineError: the file is missing or damaged.
+    """
     try:
         return parse(read_file(path, max_bytes=MAX_BYTES), path.name)
     except FileNotFoundError as error:
@@ -89,7 +94,8 @@ def _read(path: Path, *, may_lack: bool) -> Findings:
         raise BaselineError(f"{path.name} does not exist; --update-baseline writes it") from error
 
 
-def _tell(found: Difference) -> None:
+def tell(found: Difference) -> None:
+    """Say on standard error what is new, known, fixed and not comparable."""
     counts = f"{len(found.new)} new, {len(found.known)} known, {len(found.fixed)} fixed"
     say(f"baseline: {counts}")
     for word, every in (("new", found.new), ("fixed", found.fixed)):

@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpadvisor.cli import options
+from gpadvisor.cli import ledger, options
 from gpadvisor.cli.messages import say
 from gpadvisor.cli.progress import TerminalProgress
 from gpadvisor.errors import UsageError
@@ -61,11 +61,27 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--gate",
         metavar="LIMIT",
-        type=_limit,
+        type=limit,
         action="append",
         default=[],
         help="exit 1 if time grew by more than 5%%, insts by more than 1%% (insts=1%%), spills at all "
         "(spills=0); kernel=REGEX:3%% for some kernels; may be repeated",
+    )
+    parser.add_argument(
+        "--ledger",
+        metavar="FILE",
+        type=Path,
+        nargs="?",
+        const=ledger.DEFAULT,
+        help="append what suggestions promised and what came, where the change touched their lines "
+        f"(default file: {ledger.DEFAULT})",
+    )
+    parser.add_argument(
+        "--applied",
+        metavar="CODE|FINGERPRINT",
+        action="append",
+        default=[],
+        help="a suggestion that the change answers, wherever it was made; may be repeated",
     )
     options.add_output(parser)
     parser.set_defaults(run=run)
@@ -82,6 +98,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.format == "junit" and not arguments.gate:
         raise UsageError("--format junit has a test case for each gate; add --gate 5% or another")
+    if arguments.applied and arguments.ledger is None:
+        raise UsageError("--applied says what a ledger is to record; add --ledger")
+    if arguments.format == "html" and arguments.ledger is not None:
+        raise UsageError("--format html makes a page and writes no ledger; take another format")
     if arguments.format == "html" and arguments.gate:
         raise UsageError("--format html makes a page without gates; take another format")
     arguments.top, rows = None, arguments.top or None
@@ -93,20 +113,31 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     progress = TerminalProgress()
     shown = CompareOptions(
-        format=arguments.format, rows=rows, width=options.output_width(), limits=tuple(arguments.gate)
+        format=arguments.format,
+        rows=rows,
+        width=options.output_width(),
+        limits=tuple(arguments.gate),
+        applied=None if arguments.ledger is None else tuple(arguments.applied),
     )
     try:
-        text, outcome = compare_files(arguments.before, before, arguments.after, after, progress, shown)
+        compared = compare_files(arguments.before, before, arguments.after, after, progress, shown)
     finally:
         progress.clear()
-    options.write_output(text, arguments.output, paged=not arguments.no_pager)
-    if outcome is GateOutcome.PASS:
+    options.write_output(compared.text, arguments.output, paged=not arguments.no_pager)
+    if arguments.ledger is not None:
+        ledger.write(arguments.ledger, compared.came)
+    if compared.outcome is GateOutcome.PASS:
         return 0
-    say(f"the gate says {outcome.value}")
+    say(f"the gate says {compared.outcome.value}")
     return 1
 
 
-def _limit(text: str) -> GateLimit:
+def limit(text: str) -> GateLimit:
+    """A ``--gate`` limit.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
     from gpadvisor.gate.limits import parse_limit
 
     try:

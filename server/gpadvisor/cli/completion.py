@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``gpadvisor completion SHELL``: what a shell reads to complete commands, options and files."""
+"""``gpadvisor completion``: what a shell reads to complete commands, options and files; the manual page."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import sys
 from pathlib import Path
 
 SHELLS = ("bash", "zsh", "tcsh")
+MANUAL = "man"
 _DESCRIPTION = """\
 Print a script that makes a shell complete gpadvisor's commands, options and files:
 
   source <(gpadvisor completion bash)           # in ~/.bashrc
   gpadvisor completion zsh > ~/.zsh/_gpadvisor  # a folder of $fpath
   gpadvisor completion tcsh > ~/.gpadvisor.tcsh # source it in ~/.tcshrc
+
+or the manual page:
+
+  gpadvisor completion man > ~/.local/share/man/man1/gpadvisor.1
 """
 
 
@@ -21,15 +26,22 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Declare the command."""
     parser = commands.add_parser(
         "completion",
-        help="completion for bash, zsh and tcsh",
+        help="completion for bash, zsh and tcsh; the manual page",
         description=_DESCRIPTION,
     )
-    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
+    parser.add_argument(
+        "shell", choices=(*SHELLS, MANUAL), metavar="SHELL|man", help=", ".join((*SHELLS, MANUAL))
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the script."""
+    """Print the script, or the page."""
+    if arguments.shell == MANUAL:
+        from gpadvisor.cli.manual import manual
+
+        sys.stdout.write(manual(arguments.whole))
+        return 0
     import shtab
 
     _complete_files(arguments.whole)

@@ -11,7 +11,8 @@ from gpadvisor.cli import options
 _DESCRIPTION = """\
 The time in which no stream of a device works, shared equally among what the CPU threads do then: the
 call of CUDA that each is in, else the application's own code; and by the call that launched what ended
-each gap. The input is the SQLite export of an Nsight Systems report with CUDA traced.
+each gap. The input is the SQLite export of an Nsight Systems report with CUDA traced, or a trace of
+PyTorch's profiler.
 
   nsys profile --trace cuda -o run ./app
   nsys export --type sqlite run.nsys-rep
@@ -38,7 +39,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the idle time."""
-    from gpadvisor.pipeline.idle import idle_of
+    from gpadvisor.pipeline.timeline import idle_of
     from gpadvisor.report.idle import idle_json, idle_text
 
     devices = idle_of(arguments.input)

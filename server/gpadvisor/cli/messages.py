@@ -25,6 +25,14 @@ def answer(sentence: str) -> None:
     sys.stdout.write(f"{clean(sentence, _LONGEST)}\n")
 
 
+_TOGETHER: Final = {
+    "import": ("import, export", "make a snapshot of a report, and a folder of a snapshot"),
+    "lsp": ("lsp, mcp, ci", "servers for editors and agents; checks in CI"),
+}
+_BESIDE: Final = frozenset({"export", "mcp", "ci"})
+"""Commands that share a line of the list with another one."""
+
+
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Paragraphs as wide as the terminal; examples and tables, which are indented, as they are."""
 
@@ -47,7 +55,10 @@ class CommandsFormatter(HelpFormatter):
         """Add a command's line; options and the heading of the commands have none."""
         if action.nargs == argparse.PARSER:
             for command in self._iter_indented_subactions(action):
-                super().add_argument(command)
+                if command.dest in _TOGETHER:
+                    command.metavar, command.help = _TOGETHER[command.dest]
+                if command.dest not in _BESIDE:
+                    super().add_argument(command)
 
     def format_help(self) -> str:
         """Without an empty line before the last paragraph, which would be one too many for a screen."""

@@ -22,7 +22,7 @@ from gpadvisor.pipeline.launches import (
 )
 from gpadvisor.sandbox.pager import page
 
-FORMATS: Final = ("text", "json", "sarif", "markdown", "html")
+FORMATS: Final = ("text", "json", "sarif", "codequality", "markdown", "html")
 
 NO_LINES: Final = Path("none")
 """In place of a source: nothing is compiled for lines."""
@@ -133,7 +133,7 @@ def hit_rates(text: str) -> tuple[float, float | None]:
 
 def kernel_arguments(text: str) -> tuple[StatedArgument, ...]:
     """``KIND[=VALUE]`` with commas."""
-    found = []
+    arguments = []
     for part in text.split(","):
         kind, equals, value = part.strip().partition("=")
         if kind not in ARGUMENT_KINDS:
@@ -141,10 +141,10 @@ def kernel_arguments(text: str) -> tuple[StatedArgument, ...]:
             raise argparse.ArgumentTypeError(f"'{part}' is none of {kinds}, alone or with =VALUE")
         try:
             number = _number(value) if equals else None
-            found.append(stated_argument(kind, number, f"'{part}'"))
+            arguments.append(stated_argument(kind, number, f"'{part}'"))
         except (ValueError, SettingsError) as error:
             raise argparse.ArgumentTypeError(str(error)) from error
-    return tuple(found)
+    return tuple(arguments)
 
 
 def _number(text: str) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import signal
 import sys
 import threading
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING
 from gpadvisor.cli import messages as saying
 from gpadvisor.cli import options
 from gpadvisor.cli.progress import TerminalProgress
+from gpadvisor.errors import UsageError
 
 if TYPE_CHECKING:
+    from gpadvisor.profiler.collect.ranks import JobRank
     from gpadvisor.profiler.collect.run import ProfileRequest
 
 _DESCRIPTION = """\
@@ -30,6 +33,11 @@ through. Ctrl-C goes to the application, and what was collected until then is ke
 
 With --host the application is one of that machine. gpadvisor need not be installed there: its own
 Nsight Compute runs, and the report is read here.
+
+Under srun or mpirun each process writes a snapshot of its own, app.rank17.gpadvisor for -o
+app.gpadvisor, without advice; 'gpadvisor aggregate' makes one of them.
+
+  srun gpadvisor profile --ranks 0,17,30-33 -o app.gpadvisor -- ./app
 """
 
 
@@ -52,6 +60,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, default=Path("profile.gpadvisor"), help="the snapshot"
+    )
+    parser.add_argument(
+        "--ranks",
+        metavar="LIST",
+        help="under srun or mpirun the ranks to profile, as 0,17,30-33 or all (default); others just run",
     )
     remote = parser.add_argument_group("another machine, over ssh")
     remote.add_argument("--host", metavar="USER@HOST", help="collect there and bring the snapshot back")
@@ -134,6 +147,15 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Collect, write the snapshot, print the advice."""
+    from gpadvisor.profiler.collect.ranks import chosen, with_rank
+
+    rank = _rank(arguments)
+    if rank is not None and not chosen(arguments.ranks or "all", rank.rank):
+        return _run_unprofiled(arguments)
+    if rank is not None:
+        arguments.output = with_rank(arguments.output, rank.rank)
+        arguments.keep_report = arguments.keep_report and with_rank(arguments.keep_report, rank.rank)
+        arguments.no_advice = True  # of which there would be one for each rank
     progress = TerminalProgress(ticking=False)  # the application writes there, too
 
     def say(sentence: str) -> None:
@@ -157,6 +179,26 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if arguments.no_advice else _advise(snapshot)
 
 
+def _rank(arguments: argparse.Namespace) -> JobRank | None:
+    """The rank of this process, where it is one of a job and runs here."""
+    from gpadvisor.profiler.collect.ranks import chosen, job_rank
+
+    rank = None if arguments.host else job_rank(os.environ)
+    if arguments.ranks is not None:
+        chosen(arguments.ranks, 0)
+        if rank is None:
+            raise UsageError("--ranks is for processes of srun or mpirun, whose variables are not there")
+    return rank
+
+
+def _run_unprofiled(arguments: argparse.Namespace) -> int:
+    """The application as it is; its status."""
+    from gpadvisor.sandbox.application import run_application
+
+    status = run_application(arguments.application, timeout_seconds=arguments.timeout).status
+    return 128 - status if status < 0 else status
+
+
 def _request(arguments: argparse.Namespace) -> ProfileRequest:
     from gpadvisor.profiler.collect.run import Collector, ProfileRequest
 
@@ -174,6 +216,7 @@ def _request(arguments: argparse.Namespace) -> ProfileRequest:
         samples_only=arguments.samples_only,
         timeout_seconds=arguments.timeout,
         keep=arguments.keep_report,
+        rank=_rank(arguments),
     )
 
 

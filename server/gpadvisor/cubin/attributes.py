@@ -38,15 +38,15 @@ class Attribute(NamedTuple):
 
 def attributes(raw: bytes) -> Iterator[Attribute]:
     """The records of one ``.nv.info`` section; stops at the first that does not fit."""
-    at = 0
-    while at + 4 <= len(raw):
-        form, code, value = raw[at], raw[at + 1], raw[at + 2] | raw[at + 3] << 8
-        at += 4
+    index = 0
+    while index + 4 <= len(raw):
+        form, code, value = raw[index], raw[index + 1], raw[index + 2] | raw[index + 3] << 8
+        index += 4
         if form == _FORMAT_SIZED:
-            payload = raw[at : at + value]
+            payload = raw[index : index + value]
             if len(payload) < value:
                 return
-            at += value
+            index += value
             whole = len(payload) - len(payload) % 4
             yield Attribute(code, tuple(word for (word,) in _WORD.iter_unpack(payload[:whole])))
         elif form in (_FORMAT_NONE, _FORMAT_BYTE, _FORMAT_HALF):
@@ -65,25 +65,25 @@ class ModuleFacts(NamedTuple):
 
 def module_facts(raw: bytes) -> ModuleFacts:
     """Register counts and stack sizes of every function."""
-    found = ModuleFacts({}, {}, {})
-    tables = {REGCOUNT: found.registers, FRAME_SIZE: found.frame_bytes, MIN_STACK_SIZE: found.stack_bytes}
+    result = ModuleFacts({}, {}, {})
+    tables = {REGCOUNT: result.registers, FRAME_SIZE: result.frame_bytes, MIN_STACK_SIZE: result.stack_bytes}
     for code, words in attributes(raw):
         table = tables.get(code)
         if table is not None and len(words) >= 2:
             table[words[0]] = words[1]
-    return found
+    return result
 
 
 def min_blocks_by_kernel(ptx: bytes) -> dict[str, int]:
     """``__launch_bounds__``' second number, which only the PTX kept for -lineinfo still states."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     entry: bytes | None = None
     for name, count in _PTX_WORD.findall(ptx):
         if count and entry is not None:
-            found[entry.decode("ascii", "replace")] = int(count)
+            result[entry.decode("ascii", "replace")] = int(count)
         else:
             entry = name or None  # a brace begins the body
-    return found
+    return result
 
 
 def indirect_targets(own: bytes) -> dict[int, tuple[int, ...]]:
@@ -94,14 +94,14 @@ def indirect_targets(own: bytes) -> dict[int, tuple[int, ...]]:
     """
     found: dict[int, set[int]] = {}
     for code, words in attributes(own):
-        at = 0
-        while code == INDIRECT_BRANCH_TARGETS and at + 3 <= len(words):
-            branch, _, count = words[at : at + 3]
-            at += 3
-            if at + count > len(words):
+        index = 0
+        while code == INDIRECT_BRANCH_TARGETS and index + 3 <= len(words):
+            branch, _, count = words[index : index + 3]
+            index += 3
+            if index + count > len(words):
                 break
-            found.setdefault(branch, set()).update(words[at : at + count])
-            at += count
+            found.setdefault(branch, set()).update(words[index : index + count])
+            index += count
     return {branch: tuple(sorted(targets)) for branch, targets in found.items() if targets}
 
 

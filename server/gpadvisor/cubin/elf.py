@@ -118,9 +118,9 @@ class ElfImage:
 
     def _string(self, table: bytes, index: int, offset: int) -> str:
         """The zero-ended string at an offset of a string table, decoded once."""
-        known = self._names.get((index, offset))
-        if known is not None:
-            return known
+        sentence = self._names.get((index, offset))
+        if sentence is not None:
+            return sentence
         end = table.find(b"\0", offset)
         raw = table[offset : end if end >= 0 else len(table)]
         self._name_bytes += len(raw)
@@ -144,9 +144,9 @@ def _read_header(
     fields = _HEADER.unpack_from(data)
     machine = fields[2]
     if machine != EM_CUDA:
-        what = _HOST_MACHINES.get(machine, f"machine {machine}")
+        text = _HOST_MACHINES.get(machine, f"machine {machine}")
         raise CubinError(
-            f"not a cubin: this is an ELF file of the host ({what}); "
+            f"not a cubin: this is an ELF file of the host ({text}); "
             "extract its cubins with cuobjdump -xelf all"
         )
     return fields

@@ -66,11 +66,11 @@ def sequences(
     found: list[Sequence] = []
     tables = Tables(line_strings, strings)
     rows = 0
-    at = 0
-    while at + 4 <= len(program):
+    index = 0
+    while index + 4 <= len(program):
         before = len(found)
         try:
-            at = _unit(program, at, tables, relocations, found, max_rows - rows)
+            index = _unit(program, index, tables, relocations, found, max_rows - rows)
             rows += sum(len(sequence.rows) for sequence in found[before:])
         except DamagedLinesError as error:
             return found, str(error)
@@ -79,14 +79,14 @@ def sequences(
 
 def _unit(
     program: bytes,
-    at: int,
+    index: int,
     tables: Tables,
     relocations: Mapping[int, tuple[int, int]],
     found: list[Sequence],
     max_rows: int,
 ) -> int:
     """Read one unit; the offset behind it."""
-    reader = Reader(program, at, len(program))
+    reader = Reader(program, index, len(program))
     length = reader.unsigned(4)
     offset_size = 4
     if length == _WORD64:

@@ -59,10 +59,10 @@ class Reader:
 
     __slots__ = ("at", "data", "end")
 
-    def __init__(self, data: bytes, at: int, end: int) -> None:
+    def __init__(self, data: bytes, index: int, end: int) -> None:
         """Read ``data[at:end]``."""
         self.data = data
-        self.at = at
+        self.at = index
         self.end = end
 
     def unsigned(self, size: int) -> int:
@@ -76,18 +76,18 @@ class Reader:
 
     def uleb(self) -> int:
         """A variable-length unsigned number of at most 64 bits."""
-        data, at = self.data, self.at
-        if at < self.end and data[at] < 0x80:  # nearly all are one byte long
-            self.at = at + 1
-            return data[at]
+        data, index = self.data, self.at
+        if index < self.end and data[index] < 0x80:  # nearly all are one byte long
+            self.at = index + 1
+            return data[index]
         value = shift = 0
-        end = min(self.end, at + 10)
-        while at < end:
-            byte = data[at]
-            at += 1
+        end = min(self.end, index + 10)
+        while index < end:
+            byte = data[index]
+            index += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
-                self.at = at
+                self.at = index
                 return value
             shift += 7
         raise DamagedLinesError("a number in the line table has no end")

@@ -84,9 +84,9 @@ def _owners(sequence: Sequence, base: int, count: int) -> NDArray[np.int64]:
     limit = count * INSTRUCTION_BYTES
     clipped = [min(max(row.address - base, -1), limit) for row in sequence.rows]
     addresses = np.maximum.accumulate(np.array(clipped, dtype=np.int64))
-    at = np.arange(count, dtype=np.int64) * INSTRUCTION_BYTES
-    owner = np.searchsorted(addresses, at, side="right") - 1
-    owner[at >= min(max(sequence.end - base, 0), limit)] = -1
+    indices = np.arange(count, dtype=np.int64) * INSTRUCTION_BYTES
+    owner = np.searchsorted(addresses, indices, side="right") - 1
+    owner[indices >= min(max(sequence.end - base, 0), limit)] = -1
     return owner
 
 

@@ -23,18 +23,18 @@ def unescaped_path(path: str) -> str:
     """The path with its escaped bytes as the characters they are; what is no UTF-8 stays as it stands."""
     if "\\" not in path:
         return path
-    found = _ESCAPED.sub(_characters, path)
-    return _SEPARATOR.sub(r"\\", found) if _WINDOWS.match(found) else found
+    text = _ESCAPED.sub(_characters, path)
+    return _SEPARATOR.sub(r"\\", text) if _WINDOWS.match(text) else text
 
 
-def _characters(found: re.Match[str]) -> str:
-    run, last = found.group(1), found.group(2) or ""
+def _characters(match: re.Match[str]) -> str:
+    run, last = match.group(1), match.group(2) or ""
     for escaped, rest in ((run + last.replace("/", "\\"), ""), (run, last)):
         try:
             return bytes(int(octal, 8) for octal in escaped.split("\\")[1:]).decode("utf-8") + rest
         except UnicodeDecodeError:
             continue
-    return found.group()
+    return match.group()
 
 
 @functools.lru_cache(maxsize=65_536)

@@ -135,8 +135,8 @@ def _suffix(elf: ElfImage, number: int) -> str:
 def _compiler(elf: ElfImage) -> str | None:
     """The release of the toolkit whose ptxas made the image, where a note says it."""
     note = elf.find(_TOOL_NOTE)
-    found = None if note is None else _RELEASE.search(elf.contents(note))
-    return None if found is None else str(found[1], "ascii")
+    match = None if note is None else _RELEASE.search(elf.contents(note))
+    return None if match is None else str(match[1], "ascii")
 
 
 def _is_debug_build(elf: ElfImage) -> bool:

@@ -69,21 +69,21 @@ def cures_of(context: KernelContext, profile: KernelProfile, blame: Blame, traff
 
 def places_without_cure(traffic: Traffic, cures: Cures) -> set[Place]:
     """Places of which nothing is known that would help; where none of a kind has a cure, all of that kind."""
-    found = {place for place in cures if not cures[place]}
+    result = {place for place in cures if not cures[place]}
     for kind in (traffic.scattered, traffic.conflicting):
         if not any(cures.get(place) for place in kind):
-            found.update(kind)
-    return found
+            result.update(kind)
+    return result
 
 
 def _cures_by_counts(context: KernelContext, profile: KernelProfile, traffic: Traffic) -> Cures:
     """Look at the places that waste most; what a library's own loop accesses is not to be changed."""
-    found = {}
+    result = {}
     for place in islice(traffic.scattered, LOOKED):
-        found[place] = _cure_of_scattered(context, profile, traffic, place)
+        result[place] = _cure_of_scattered(context, profile, traffic, place)
     for place in islice(traffic.conflicting, LOOKED):
-        found[place] = cure_of_conflict(context, profile, place)
-    return found
+        result[place] = cure_of_conflict(context, profile, place)
+    return result
 
 
 BY_ROWS: Final = (
@@ -118,16 +118,39 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
     spread = executed is None or traffic.requested[place] > _SPREAD * executed[index]
     if shape.lie is Lie.ROWS:
         return _cure_of_rows(context, profile, function, index) if spread else _BY_ARGUMENT
-    run = next((one for one in neighbours(function) if index in one.indices), None)
+    run = next((neighbour for neighbour in neighbours(function) if index in neighbour.indices), None)
     if run is not None:
-        found = _cure_of_run(function, index, run, shape, traffic.requested[place], executed)
-        if found:
-            return found
+        text = _cure_of_run(function, index, run, shape, traffic.requested[place], executed)
+        if text:
+            return text
     if shape.lie is Lie.BY_DATA:
         return ""
+    if shape.lie is Lie.APART:
+        text = _cure_of_tested(function, index, shape)
+        if text:
+            return text
     if shape.lie is Lie.SAME and shape.run < WARP:
         return ""  # rows of a block read one value each
     return _cure_of_distance(shape) or (GENERAL if spread else "")
+
+
+def _cure_of_tested(function: Function, index: int, shape: AccessShape) -> str:
+    """What to do where each thread tests each of the values that are its own; empty where it does not."""
+    code, block = function.instructions, function.block_of[index]
+    for run in neighbours(function, any_guard=True):
+        first = run.indices[0]
+        alike = code[first].opcode == code[index].opcode and function.block_of[first] == block
+        wide = widest_aligned(run, shape)
+        if alike and wide > run.width_bytes and _span(run) > constants.MAJORITY * shape.distance:
+            return (
+                f"use accesses of {wide} bytes where all is inside, and single ones at the edge alone: each "
+                f"thread tests and accesses one by one the {shape.distance} bytes that are its own"
+            )
+    return ""
+
+
+def _span(run: Neighbours) -> int:
+    return len(run.indices) * run.width_bytes
 
 
 def _cure_of_fragments(profile: KernelProfile) -> str:
@@ -142,7 +165,7 @@ def _cure_of_fragments(profile: KernelProfile) -> str:
 
 def _cure_of_rows(context: KernelContext, profile: KernelProfile, function: Function, index: int) -> str:
     """What to do where a warp's threads are in different rows."""
-    if any(is_shared(function.instructions[at]) for at in _stored(function, index)):
+    if any(is_shared(function.instructions[position]) for position in _stored(function, index)):
         return _BY_TILE_READ
     other = scattered_by_swap(function, index, context.program.form, profile.launch)
     if other is None:
@@ -159,8 +182,8 @@ def _stored(function: Function, index: int) -> frozenset[int]:
     if function.instructions[index].info.opclass is not OpcodeClass.STORE:
         return frozenset()
     value = function.instructions[index].operands.rpartition(",")[2]
-    wanted = [one for one in function.instructions[index].uses if f"R{int(one)}" == value.strip()]
-    return frozenset().union(*(function.reaching.definitions(index, one) for one in wanted))
+    registers = [use for use in function.instructions[index].uses if f"R{int(use)}" == value.strip()]
+    return frozenset().union(*(function.reaching.definitions(index, register) for register in registers))
 
 
 def _cure_of_distance(shape: AccessShape) -> str:
@@ -203,7 +226,7 @@ def _cure_of_run(
         return ""  # a run of neighbouring threads overlaps the next one's: rows begin between sectors
     # As many sectors as runs side by side take; where there are fewer, runs overlap; from a whole sector on,
     # all distances look alike.
-    span, warps = len(run.indices) * run.width_bytes, float(executed[index])
+    span, warps = _span(run), float(executed[index])
     fewest = WARP * min(1.0, span / SECTOR_BYTES) * warps
     overlapping = constants.TWICE * sectors < fewest
     if shape.lie is not Lie.APART and (
@@ -223,11 +246,11 @@ def _cure_of_run(
             f"and access each at once: {several}, one by one"
         )
     others = [
-        at
-        for at, one in enumerate(function.instructions)
-        if is_global(one)
-        and (one.width_bytes or 0) >= wide
-        and one.info.opclass in {OpcodeClass.LOAD, OpcodeClass.STORE}
+        position
+        for position, instruction in enumerate(function.instructions)
+        if is_global(instruction)
+        and (instruction.width_bytes or 0) >= wide
+        and instruction.info.opclass in {OpcodeClass.LOAD, OpcodeClass.STORE}
     ]
     if others:
         same = any(same_array(function, index, at) for at in others)

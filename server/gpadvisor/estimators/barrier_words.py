@@ -49,15 +49,15 @@ def needless_sites(context: KernelContext, functions: tuple[Function, ...]) -> t
 def _surest(redundant: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
     """Those of one kind, of which the words speak."""
     for kind in (Needless.OWN, Needless.NOTHING_SHARED):
-        if found := tuple(one for one in redundant if one.detail == _NEEDLESS[kind]):
-            return found
+        if sites := tuple(site for site in redundant if site.detail == _NEEDLESS[kind]):
+            return sites
     return redundant
 
 
 def redundant_advice(context: KernelContext, redundant: tuple[StaticSite, ...]) -> str:
     """What can be removed, and what to see to before: the code shows one build of the source."""
     kind = redundant[0].detail
-    places = list(dict.fromkeys(site_text(context, one) for one in redundant))
+    places = list(dict.fromkeys(site_text(context, site) for site in redundant))
     several = len(places) > 1
     where = f"barrier{'s' if several else ''} at {', '.join(places[:SHOWN])}"
     cure = f"Remove the {where}{_in_all_uses(context, redundant[0])}"

@@ -41,43 +41,49 @@ def lanes_taken(threads: int) -> float:
 
 
 def best_shape(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, sizes: Sequence[int]
+    context: KernelContext,
+    profile: KernelProfile,
+    launch_shape: LaunchShape,
+    free: Freedom,
+    sizes: Sequence[int],
 ) -> BlockShape | None:
     """The shape with the most warps; of equals a power of two, then the one nearest to the usual size."""
-    found, width = [], row_width(context.program, context.kernel, profile, free.axes)
+    shapes, width = [], row_width(context.program, context.kernel, profile, free.axes)
     for threads in sizes:
         launch = _launch(context, profile, free, threads, width)
         if launch is None or not launch.held.resident or launch.block == profile.launch.block:
             continue
-        if launch.held.busy_sms >= now.busy_sms:  # fuller blocks must not leave SMs without one
-            found.append(launch)
-    lanes = lanes_taken(now.threads)
+        if launch.held.busy_sms >= launch_shape.busy_sms:  # fuller blocks must not leave SMs without one
+            shapes.append(launch)
+    lanes = lanes_taken(launch_shape.threads)
     best = max(
-        found,
-        key=lambda one: (
-            round(one.warps * one.held.busy_sms, 6),
-            one.held.threads.bit_count() == 1,
-            -abs(math.log2(one.held.threads / USUAL)),
+        shapes,
+        key=lambda block_shape: (
+            round(block_shape.warps * block_shape.held.busy_sms, 6),
+            block_shape.held.threads.bit_count() == 1,
+            -abs(math.log2(block_shape.held.threads / USUAL)),
         ),
         default=None,
     )
-    if best is None or (best.held.threads == now.threads and lanes == 1):
+    if best is None or (best.held.threads == launch_shape.threads and lanes == 1):
         return None
-    gains = best.warps * best.held.busy_sms * lanes >= now.warps * now.busy_sms
-    return best if gains or now.fits == 1 else None
+    gains = best.warps * best.held.busy_sms * lanes >= launch_shape.warps * launch_shape.busy_sms
+    return best if gains or launch_shape.fits == 1 else None
 
 
-def larger_tile(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> BlockShape | None:
+def larger_tile(
+    context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape
+) -> BlockShape | None:
     """A block and its tile grown together in the source, each axis alike, up to the usual size."""
     launch, sms = profile.launch, profile.device.sms or 1
     most = context.program.facts.get(context.kernel)
     bound = None if most is None else most.max_threads_per_block
     x, y, z = launch.block
-    scale = math.isqrt(USUAL // now.threads) if y > 1 else USUAL // now.threads
+    scale = math.isqrt(USUAL // launch_shape.threads) if y > 1 else USUAL // launch_shape.threads
     if z > 1 or scale < 2 or (bound is not None and not is_bounded_to_now(context)):
         return None
     block = (x * scale, y * scale if y > 1 else 1, 1)
-    growth = math.prod(block) / now.threads
+    growth = math.prod(block) / launch_shape.threads
     tile = math.ceil((launch.static_shared_bytes or 0) * growth)
     grown = replace(profile, launch=replace(launch, static_shared_bytes=tile))
     grid = tuple(
@@ -116,11 +122,15 @@ def _launch(
     flat = free.axes == "x" or launch.block[1] * launch.block[2] == 1
     block = (threads, 1, 1) if flat else (width, threads // width, 1)
     if free.any_total:
-        one = shape(context, profile, 1, threads)
+        launch_shape = shape(context, profile, 1, threads)
         # Where units are busy the threads of today have work, and fewer would each take a longer share of it.
         busy = any(entry.percent >= constants.BUSY_PERCENT for entry in utilisations(profile))
         least = -(-math.prod(elements) // threads) if busy else 0
-        held = None if one is None else shape(context, profile, max(one.fits * sms, least), threads)
+        held = (
+            None
+            if launch_shape is None
+            else shape(context, profile, max(launch_shape.fits * sms, least), threads)
+        )
         return None if held is None else BlockShape(block=block, grid=None, held=held)
     if not free.guarded and any(total % size for total, size in zip(elements, block, strict=True)):
         return None  # a last block that is not full would write beyond the last element
@@ -129,17 +139,19 @@ def _launch(
     return None if held is None else BlockShape(block=block, grid=(grid[0], grid[1], grid[2]), held=held)
 
 
-def warps_reached(now: LaunchShape, new: BlockShape, held: float | None) -> tuple[float, float | None]:
+def warps_reached(
+    launch_shape: LaunchShape, new: BlockShape, held: float | None
+) -> tuple[float, float | None]:
     """Warps that a scheduler is expected to hold, and those at the low end, from those counted now.
 
     Blocks are launched at some rate and live for some time; larger ones bring as many more warps each.
     """
     if held is None:
         return new.warps, None
-    share = min(1.0, held / now.warps)
-    if new.held.threads > now.threads:
+    share = min(1.0, held / launch_shape.warps)
+    if new.held.threads > launch_shape.threads:
         return min(
-            new.warps, max(held * new.held.threads / now.threads, new.warps * share)
+            new.warps, max(held * new.held.threads / launch_shape.threads, new.warps * share)
         ), new.warps * share
     return new.warps * (1 + share) / 2, new.warps * share
 
@@ -162,12 +174,12 @@ def shape_text(size: Size) -> str:
     return " x ".join(map(str, shown))
 
 
-def ends_early(profile: KernelProfile, now: LaunchShape, new: BlockShape, held: float) -> bool:
+def ends_early(profile: KernelProfile, launch_shape: LaunchShape, new: BlockShape, held: float) -> bool:
     """Whether a block of the only row of them has more rows than work: most of its warps are gone soon."""
     launch = profile.launch
     return (
-        held < constants.MAJORITY * now.warps
-        and now.fits == 1
+        held < constants.MAJORITY * launch_shape.warps
+        and launch_shape.fits == 1
         and launch.grid[1] == 1
         and launch.block[0] == new.block[0] == WARP
         and launch.block[1] > new.block[1]

@@ -45,7 +45,7 @@ class _Doubles:
 
 def busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _Doubles | None:
     """What loads the pipe of double precision; None where it is fast, has little to do, or all is double."""
-    busy = next((one for one in measured_loads(context) if one.name == PIPES[Pipe.FP64]), None)
+    busy = next((load for load in measured_loads(context) if load.name == PIPES[Pipe.FP64]), None)
     if busy is None or busy.percent < constants.DOUBLES_PERCENT:
         return None
     weights: Counter[str] = Counter()
@@ -62,9 +62,9 @@ def busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _Do
             if call.callee is not None
         }
         library = {index for sequence in math_sequences(function) for index in sequence.indices}
-        for index, one in enumerate(function.instructions):
+        for index, instruction in enumerate(function.instructions):
             routine = routines.get(index)
-            work = sum(map(_is_double, (one,) if routine is None else routine.instructions))
+            work = sum(map(_is_double, (instruction,) if routine is None else routine.instructions))
             if not work or (function.lines[index] is None and context.program.has_line_info):
                 continue
             place = line_text(function, index)
@@ -72,11 +72,13 @@ def busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _Do
             own = counts.get(function.id)
             weights[place] += work * (int(own[index]) if own is not None else _PASSES**depth)
             first.setdefault(place, StaticSite(function=function.id, index=index, detail="double precision"))
-            mixed |= mixes_precision(one)
-            slow |= one.info.opclass is OpcodeClass.FLOAT64 and is_slow_on(context.machine, one)
+            mixed |= mixes_precision(instruction)
+            slow |= instruction.info.opclass is OpcodeClass.FLOAT64 and is_slow_on(
+                context.machine, instruction
+            )
             if routine is not None and _POW in routine.name:
                 powers[place] = None
-            elif index not in library and _has_literal(one):
+            elif index not in library and _has_literal(instruction):
                 literals[line_text(function, _converted(function, index))] = None
     if not mixed or not slow:
         return None
@@ -107,26 +109,30 @@ def _has_literal(instruction: Instruction) -> bool:
 def _converted(function: Function, index: int) -> int:
     """Where a float becomes the double that an instruction computes with, else the instruction."""
     made = sorted(
-        at for used in function.instructions[index].uses for at in function.reaching.definitions(index, used)
+        definition
+        for used in function.instructions[index].uses
+        for definition in function.reaching.definitions(index, used)
     )
-    lined = (at for at in made if function.lines[at] is not None or function.lines[index] is None)
+    lined = (
+        position for position in made if function.lines[position] is not None or function.lines[index] is None
+    )
     return next((at for at in lined if function.instructions[at].opcode == "F2F"), index)
 
 
 def need_doubles(context: KernelContext) -> str | None:
     """Why floats cannot do what a kernel computes in doubles; None where nothing shows that."""
-    counts, exact, every = executions(context) or {}, 0.0, 0.0
+    counts, exact, total = executions(context) or {}, 0.0, 0.0
     for function in kernel_functions(context.program, context.kernel):
         cut, own = exact_doubles(function), counts.get(function.id)
-        for index, one in enumerate(function.instructions):
-            if one.info.opclass is OpcodeClass.FLOAT64:
+        for index, instruction in enumerate(function.instructions):
+            if instruction.info.opclass is OpcodeClass.FLOAT64:
                 weight = 1.0 if own is None else float(own[index])
-                every += weight
+                total += weight
                 exact += weight if index in cut else 0.0
-    if not every or exact < constants.NOTABLE * every:
+    if not total or exact < constants.NOTABLE * total:
         return None
     return (
-        f"{percent(exact / every)} of the double operations make whole numbers that are cut by powers of "
+        f"{percent(exact / total)} of the double operations make whole numbers that are cut by powers of "
         "two: exact arithmetic, for which a float has too few digits"
     )
 
@@ -157,14 +163,14 @@ def double_advice(
     functions: tuple[Function, ...], doubles: dict[FunctionId, tuple[CodeSequence, ...]]
 ) -> tuple[str, str]:
     """What was found of conversions to double and back, and what to change."""
-    found = [one for sequences in doubles.values() for one in sequences]
+    found = [sequence for sequences in doubles.values() for sequence in sequences]
     place = first_place(functions, doubles)
     if all(one.kind == DOUBLE_SUM for one in found):
         return (
             f"Floats are added up in a double ({place}): ",
             "add them up in a float if the sum may lose digits, or in several that are added up at the end.",
         )
-    lines = {line_text(function, one.start) for function in functions for one in doubles[function.id]}
+    lines = {line_text(function, double.start) for function in functions for double in doubles[function.id]}
     return (
         (
             f"{counted(len(lines), 'line')} convert{'' if len(lines) > 1 else 's'} float to double and back "

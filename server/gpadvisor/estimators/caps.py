@@ -54,10 +54,10 @@ def cap_speedup(measured: Sequence[Utilisation], relieves: Sequence[Relief], *, 
             it gets as far as units do in practice, or as far as one of this kernel's is already.
     """
     after = busiest_after(measured, relieves, best=best)
-    now = busiest_after(measured, ())
-    if after is None or now is None or after.load <= 0:
+    busiest = busiest_after(measured, ())
+    if after is None or busiest is None or after.load <= 0:
         return None
-    peak = 1.0 if best else max(constants.PRACTICAL_PEAK, now.load)
+    peak = 1.0 if best else max(constants.PRACTICAL_PEAK, busiest.load)
     text = unit_text(after.unit)
     if after.left < 1:
         text += f", of which {100 * after.left:.0f} % would be left"
@@ -94,7 +94,11 @@ def busiest_after(
 def _limits(measured: Sequence[Utilisation]) -> list[Utilisation]:
     """Every unit; L1 as a whole only where it is fuller than the parts of it that are known."""
     part = max((entry.percent for entry in measured if entry.name in _PARTS[L1]), default=0.0)
-    return [one for one in measured if one.name != L1 or one.percent > part + constants.IN_USE_PERCENT]
+    return [
+        utilisation
+        for utilisation in measured
+        if utilisation.name != L1 or utilisation.percent > part + constants.IN_USE_PERCENT
+    ]
 
 
 def _left(

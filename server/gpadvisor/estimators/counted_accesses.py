@@ -38,7 +38,7 @@ _READS: Final = "l1tex__m_xbar2l1tex_read_sectors.avg.pct_of_peak_sustained_elap
 
 
 @dataclass(frozen=True, slots=True)
-class _Sectors:
+class Sectors:
     """Mean sectors for each request of a warp, of the accesses in the loop where most are wasted."""
 
     loads_need: float
@@ -47,23 +47,26 @@ class _Sectors:
 
 
 def accesses_cured(
-    context: KernelContext, profile: KernelProfile, function: Function, found: ManyPasses
+    context: KernelContext, profile: KernelProfile, function: Function, many_passes: ManyPasses
 ) -> tuple[MeasuredBound | None, tuple[Relief, ...]]:
     """The range where accesses take as few passes, and move as few sectors, as they need; and what they free.
 
     At the low end nobody waits for conflicts on banks, and of scattered accesses half of the waste behind L1
     goes and none of DRAM's. At the high end the time that no unit fills shrinks as the busiest unit's does.
     """
-    at_l1: Left = _at_l1(profile, found.needed / found.counted) if found.passes else {}
+    at_l1: Left = _at_l1(profile, many_passes.needed / many_passes.counted) if many_passes.passes else {}
     least: Left = {}
     gone = at_l1
-    if not found.banks:
-        sectors, requests = _sectors(context, profile, function, found), _requests(context, profile)
-        behind, dram = _behind(profile, sectors, requests), _dram(profile, sectors, requests)
+    if not many_passes.banks:
+        sectors, requests = (
+            _sectors(context, profile, function, many_passes),
+            requests_per_cycle(context, profile),
+        )
+        behind, dram = behind_l1(profile, sectors, requests), in_dram(profile, sectors, requests)
         half = constants.MIDDLE * (1 + behind)
         least = {**at_l1, L1_TO_L2: half, L2: half}
         gone = {**at_l1, L1_TO_L2: behind, L2: behind, DRAM: dram}
-    bound = relieved_bound(measured_loads(context), least, gone, gone, found.words)
+    bound = relieved_bound(measured_loads(context), least, gone, gone, many_passes.words)
     return bound, as_reliefs(gone, gone)
 
 
@@ -75,30 +78,30 @@ def _at_l1(profile: KernelProfile, through: float) -> Left:
 
 
 def _sectors(
-    context: KernelContext, profile: KernelProfile, function: Function, found: ManyPasses
-) -> _Sectors:
-    loop, form = function.innermost_loop(found.scattered[0]), context.program.form
+    context: KernelContext, profile: KernelProfile, function: Function, passes: ManyPasses
+) -> Sectors:
+    loop, form = function.innermost_loop(passes.scattered[0]), context.program.form
     loads_need = stores_take = stores_need = 0.0
-    every = 0
-    for index, one in enumerate(function.instructions):
-        if not is_memory(one) or one.info.space is MemorySpace.CONSTANT:
+    total = 0
+    for index, instruction in enumerate(function.instructions):
+        if not is_memory(instruction) or instruction.info.space is MemorySpace.CONSTANT:
             continue
         if function.innermost_loop(index) != loop:
             continue
-        every += 1
-        if not is_global(one):
+        total += 1
+        if not is_global(instruction):
             continue
-        fewest = WARP * (one.width_bytes or WORD_BYTES) / SECTOR_BYTES
+        fewest = WARP * (instruction.width_bytes or WORD_BYTES) / SECTOR_BYTES
         takes, needs = sectors_of_a_warp(function, index, form, profile.launch) or (fewest, fewest)
-        if one.info.opclass is OpcodeClass.STORE:
+        if instruction.info.opclass is OpcodeClass.STORE:
             stores_take += takes
             stores_need += needs
         else:
             loads_need += needs
-    return _Sectors(loads_need / every, stores_take / every, stores_need / every)
+    return Sectors(loads_need / total, stores_take / total, stores_need / total)
 
 
-def _requests(context: KernelContext, profile: KernelProfile) -> float:
+def requests_per_cycle(context: KernelContext, profile: KernelProfile) -> float:
     """Requests of warps for each SM and cycle; at the peak one in as many cycles as the lanes need."""
     lanes = context.machine.sm.load_store_lanes.value
     return _load(profile, L1_REQUESTS) * lanes / WARP
@@ -106,11 +109,19 @@ def _requests(context: KernelContext, profile: KernelProfile) -> float:
 
 def _load(profile: KernelProfile, unit: str) -> float:
     """Of its peak; 0 where nobody counted it."""
-    return next((one.percent / 100 for one in utilisations(profile) if one.name == unit), 0.0)
+    return next(
+        (utilisation.percent / 100 for utilisation in utilisations(profile) if utilisation.name == unit), 0.0
+    )
 
 
-def _behind(profile: KernelProfile, sectors: _Sectors, requests: float) -> float:
-    """The share of the sectors between L1 and L2 that stays: those read there, and those of all stores."""
+def behind_l1(profile: KernelProfile, sectors: Sectors, requests: float) -> float:
+    """The share of the sectors between L1 and L2 that stays: those read there, and those of all stores.
+
+    Args:
+        profile: what was counted.
+        sectors: what a request takes and needs.
+        requests: of warps, for each SM and cycle.
+    """
     percent, read = profile.metric(_READS), sectors.loads_need
     if percent is not None and requests:
         read = percent / 100 * constants.SECTORS_FROM_L2 / requests
@@ -118,8 +129,14 @@ def _behind(profile: KernelProfile, sectors: _Sectors, requests: float) -> float
     return min(1.0, (min(read, sectors.loads_need) + sectors.stores_need) / now) if now else 1.0
 
 
-def _dram(profile: KernelProfile, sectors: _Sectors, requests: float) -> float:
-    """The share of DRAM's sectors that stays: those that requests need, if no two share one."""
+def in_dram(profile: KernelProfile, sectors: Sectors, requests: float) -> float:
+    """The share of DRAM's sectors that stays: those that requests need, if no two share one.
+
+    Args:
+        profile: what was counted.
+        sectors: what a request needs.
+        requests: of warps, for each SM and cycle.
+    """
     moved, peak, sms = _load(profile, DRAM), specified_dram(profile), profile.device.sms
     clock = next((rate for name in RUN_CLOCK if (rate := profile.metric(name))), None)
     if not moved or not peak or not sms or not clock or not requests:

@@ -48,13 +48,15 @@ def divided(context: KernelContext, profile: KernelProfile, now: LaunchShape, ra
     )
 
 
-def one_warp(context: KernelContext, profile: KernelProfile, now: LaunchShape, ratio: float) -> Match | None:
+def one_warp(
+    context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, ratio: float
+) -> Match | None:
     """Blocks of one warp, all of which are there at once and leave the SMs to wait."""
     sm, held = context.machine.sm, held_warps(context, profile)
     most = sm.max_warps.value / sm.schedulers.value
     full = busiest_after(measured_loads(context), ())
     if (
-        now.threads > sm.warp_size.value
+        launch_shape.threads > sm.warp_size.value
         or held is None
         or held >= constants.FEW_WARPS * most
         or full is None
@@ -62,12 +64,12 @@ def one_warp(context: KernelContext, profile: KernelProfile, now: LaunchShape, r
         or is_as_short_as_a_launch(profile)
     ):
         return None
-    share = min(1.0, held / now.warps)
-    new = shape(context, profile, now.blocks, 2 * sm.warp_size.value)
-    if new is None or new.resident < now.resident:
+    share = min(1.0, held / launch_shape.warps)
+    new = shape(context, profile, launch_shape.blocks, 2 * sm.warp_size.value)
+    if new is None or new.resident < launch_shape.resident:
         return None
     cure = "Let two or more warps of a block share what its one warp does"
-    blocks = counted(now.blocks, "block")
+    blocks = counted(launch_shape.blocks, "block")
     holds = (
         f"{blocks} of one warp are {held * sm.schedulers.value:.1f} warps on an SM "
         f"that has room for {sm.max_warps.value}, and no more blocks are there to come"
@@ -77,7 +79,7 @@ def one_warp(context: KernelContext, profile: KernelProfile, now: LaunchShape, r
         cure=f"{cure}: the rows or passes that it does one after the other.",
         advice=f"{cure}: {holds}.",
         regions=(),
-        parallel=_target(context, profile, now, new, ratio, reached=new.warps * share),
+        parallel=_target(context, profile, launch_shape, new, ratio, reached=new.warps * share),
     )
 
 

@@ -120,9 +120,11 @@ def _divisor(function: Function, sequence: CodeSequence) -> _Divisor:
     first = min(sequence.indices)
     loop = function.innermost_loop(first)
     made = {
-        at for used in function.instructions[first].uses for at in function.reaching.definitions(first, used)
+        definition
+        for used in function.instructions[first].uses
+        for definition in function.reaching.definitions(first, used)
     }
-    if made and all(_is_parameter(function.instructions[at]) for at in made):
+    if made and all(_is_parameter(function.instructions[index]) for index in made):
         return _Divisor.UNIFORM
     inside = set() if loop is None else {*loop_indices(function, loop)}
     return _Divisor.CHANGES if made & inside else _Divisor.OWN

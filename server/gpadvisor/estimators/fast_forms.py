@@ -70,8 +70,8 @@ def gone_with_fast_forms(
     """
     gone: dict[tuple[FunctionId, int], float] = {}
     replaced: dict[tuple[FunctionId, int], float] = {}
-    for function, found in inline.items():
-        for sequence in found:
+    for function, sequences in inline.items():
+        for sequence in sequences:
             kept = _KEPT.get(sequence.kind)
             if kept is not None:
                 share = 1.0 if sequence.kind in FAST else doubles

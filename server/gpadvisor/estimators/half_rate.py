@@ -31,13 +31,14 @@ def at_half_rate(
         return tuple(measured)
     return tuple(
         replace(
-            one,
-            percent=min(constants.PEAK_PERCENT, factor * one.percent),
-            metric=f"{factor:.3g} x {one.metric}",
+            utilisation,
+            percent=min(constants.PEAK_PERCENT, factor * utilisation.percent),
+            metric=f"{factor:.3g} x {utilisation.metric}",
         )
-        if one.name == TENSOR and one.percent <= constants.PEAK_PERCENT / factor * constants.HALF_RATE
-        else one
-        for one in measured
+        if utilisation.name == TENSOR
+        and utilisation.percent <= constants.PEAK_PERCENT / factor * constants.HALF_RATE
+        else utilisation
+        for utilisation in measured
     )
 
 
@@ -45,15 +46,15 @@ def _factor(program: Program, profile: KernelProfile) -> float:
     """How many times longer the executed matrix instructions take than the counter's peak has them."""
     if "geforce" not in (profile.device.name or "").lower():
         return 1.0
-    every = slow = 0.0
+    total = slow = 0.0
     for function in program.functions:
         executed = executed_warps(profile, function)
-        for index, one in enumerate(function.instructions):
-            if one.info.opclass is OpcodeClass.TENSOR:
+        for index, instruction in enumerate(function.instructions):
+            if instruction.info.opclass is OpcodeClass.TENSOR:
                 count = 1.0 if executed is None else float(executed[index])
-                every += count
-                slow += count if _sums_in_32_bits(one) else 0.0
-    return 1.0 + slow / every if every else 1.0
+                total += count
+                slow += count if _sums_in_32_bits(instruction) else 0.0
+    return 1.0 + slow / total if total else 1.0
 
 
 def _sums_in_32_bits(instruction: Instruction) -> bool:

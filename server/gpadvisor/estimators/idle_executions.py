@@ -61,7 +61,7 @@ def _left(context: KernelContext, gone: Gone) -> dict[str, float]:
 
     Accesses to shared memory without a thread take their turn in the data stage, too.
     """
-    left = {one.resource: one.remaining for one in freed(context, gone)}
+    left = {relief.resource: relief.remaining for relief in freed(context, gone)}
     passes = None if context.profile is None else wavefronts(context.profile)
     executed = executions(context)
     if passes and executed:
@@ -82,9 +82,13 @@ def _left_of_constants(
     """What stays of the loads that take an address into constant memory, and of their pipe."""
     every, saved = Counter[str](), Counter[str]()
     for number, counts in executed.items():
-        for index, one in enumerate(program.functions[number].instructions):
-            if one.info.pipe is Pipe.ADU:
-                units = (ADU_PIPE, CONSTANT_CACHE) if one.info.space is MemorySpace.CONSTANT else (ADU_PIPE,)
+        for index, instruction in enumerate(program.functions[number].instructions):
+            if instruction.info.pipe is Pipe.ADU:
+                units = (
+                    (ADU_PIPE, CONSTANT_CACHE)
+                    if instruction.info.space is MemorySpace.CONSTANT
+                    else (ADU_PIPE,)
+                )
                 for unit in units:
                     every[unit] += counts[index]
                     saved[unit] += counts[index] * gone.get((number, index), 0.0)
@@ -93,8 +97,8 @@ def _left_of_constants(
 
 def _adjustment(blame: Blame, gone: Sequence[Gone]) -> Adjustment:
     """The idle share of the matched samples."""
-    at = causes(blame)
-    weights = [samples(blame, by_place(blame, at, [place])) for place in gone[-1]]
+    indices = causes(blame)
+    weights = [samples(blame, by_place(blame, indices, [place])) for place in gone[-1]]
     low, middle, high = (float(np.average([*one.values()], weights=weights)) for one in gone)
     return Adjustment(
         low=low,

@@ -57,13 +57,16 @@ def _depth(scopes: Sequence[ScopeSamples], index: int) -> int:
     return depth
 
 
-def latency_hiding(context: KernelContext, match: Match, beside: Sequence[int] = ()) -> Estimate:
+def latency_hiding(
+    context: KernelContext, match: Match, beside: Sequence[int] = (), *, gone: int = 0
+) -> Estimate:
     """The estimate of an optimizer that rearranges work to fill stalls; needs samples.
 
     Args:
         context: the kernel.
         match: what was found.
         beside: for each region the samples that its latency can pass beside, where more than A fills it.
+        gone: samples of instructions that are not executed any more, beside what is matched.
     """
     if context.blame is None:
         raise ValueError("latency hiding needs samples")
@@ -80,7 +83,7 @@ def latency_hiding(context: KernelContext, match: Match, beside: Sequence[int] =
     def hidden(factor: float) -> float:
         # What stands in the way of a stall stands in the way of the work that would fill it, so a factor
         # scales what the equation hides, not M^L alone; a cure that costs work adds to all of M^L.
-        return factor * (possible if factor >= 0 else sum(latencies))
+        return factor * (possible + gone if factor >= 0 else sum(latencies))
 
     paper = speedup(total, filled)
     text = _text(total, active, match.regions, latencies, filled)
@@ -141,6 +144,6 @@ def _text(total: int, active: int, regions: Sequence[Region], latencies: Sequenc
     if len(regions) == 1:
         return f"{head} with A = {min(active, regions[0].active_samples)}, M^L = {latencies[0]}"
     pairs = zip(regions[:_SHOWN_SCOPES], latencies, strict=False)
-    shown = ", ".join(f"min({region.active_samples}, {latency})" for region, latency in pairs)
+    text = ", ".join(f"min({region.active_samples}, {latency})" for region, latency in pairs)
     more = f" and {len(regions) - _SHOWN_SCOPES} more" if len(regions) > _SHOWN_SCOPES else ""
-    return f"{head} with A = {active} and by Eq. 5 per scope min(A, M^L): {shown}{more}"
+    return f"{head} with A = {active} and by Eq. 5 per scope min(A, M^L): {text}{more}"

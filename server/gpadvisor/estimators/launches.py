@@ -14,7 +14,7 @@ from gpadvisor.estimators.elapsed import active_share, elapsed_cycles
 from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
 from gpadvisor.model.advice import Occupancy
-from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.profile import Evidence, KernelProfile
 
 _HELD = "smsp__warps_active.avg.per_cycle_active"
 _HELD_BY_SM = "sm__warps_active.avg.per_cycle_active"
@@ -133,7 +133,12 @@ def held_warps(context: KernelContext, profile: KernelProfile) -> float | None:
 
 
 def idle_share(profile: KernelProfile) -> float | None:
-    """Of the elapsed cycles of all SMs that had a block the share without a warp; None where not counted."""
+    """Of the elapsed cycles of all SMs that had a block the share without a warp; None where not counted.
+
+    Of a simulated launch it is not: one SM is simulated, as full as any.
+    """
+    if profile.evidence is Evidence.MODELLED:
+        return None
     elapsed, mean, sms = elapsed_cycles(profile), profile.metric("sm__cycles_active.avg"), profile.device.sms
     if not elapsed or mean is None or not sms or profile.launch.blocks < 1:
         return None

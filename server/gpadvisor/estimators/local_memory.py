@@ -76,7 +76,9 @@ def fits_shared(context: KernelContext) -> bool:
 def passes_to_own(context: KernelContext, function: Function) -> bool:
     """Whether a function of the program is called, not printf or an assertion and library math alone."""
     called = (call.callee for call in function.calls if call.callee is not None)
-    return any(context.program.functions[one].kind is not FunctionKind.MATH_HELPER for one in called)
+    return any(
+        context.program.functions[function_id].kind is not FunctionKind.MATH_HELPER for function_id in called
+    )
 
 
 def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
@@ -90,8 +92,10 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
     for function in kernel_functions(context.program, context.kernel):
         if function.kind is FunctionKind.MATH_HELPER:
             continue
-        local = [index for index, one in enumerate(function.instructions) if is_local(one)]
-        library = {index for one in math_sequences(function) for index in one.indices} if local else set()
+        local = [index for index, instruction in enumerate(function.instructions) if is_local(instruction)]
+        library = (
+            {index for sequence in math_sequences(function) for index in sequence.indices} if local else set()
+        )
         own[function] = [index for index in local if index not in library]
     arrays = {
         (function.id, index)
@@ -100,10 +104,12 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
         if not is_stack_slot(function.instructions[index])
     }
     # Of several arrays nobody can say which access belongs to which.
-    by_data = any(is_indexed_by_data(context.program.functions[at], index) for at, index in arrays)
+    by_data = any(
+        is_indexed_by_data(context.program.functions[function_id], index) for function_id, index in arrays
+    )
     array = LocalKind.BY_DATA if by_data else LocalKind.ARRAY
     full = _registers_full(context)
-    found = {}
+    kinds = {}
     for function, indices in own.items():
         if function.kind is not FunctionKind.KERNEL:
             fixed, one_way = LocalKind.CALL, set[int]()
@@ -114,8 +120,8 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
             one_way = one_way_slots(function, indices)
         for index in indices:
             kind = LocalKind.PASSED if index in one_way else fixed
-            found[function.id, index] = array if (function.id, index) in arrays else kind
-    return found
+            kinds[function.id, index] = array if (function.id, index) in arrays else kind
+    return kinds
 
 
 def allowed_registers(context: KernelContext) -> int:

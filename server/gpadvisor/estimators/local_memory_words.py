@@ -63,8 +63,8 @@ def local_cure(context: KernelContext, places: LocalPlaces) -> str:
     if LocalKind.BY_DATA in kinds:
         parts.append(_by_data_cure(context))
     if LocalKind.CALL in kinds:
-        recursive, others = _callees(context, places)
-        parts += ["Inline the functions that are called (__forceinline__)."] if others else []
+        recursive, functions = _callees(context, places)
+        parts += ["Inline the functions that are called (__forceinline__)."] if functions else []
         parts += [f"Write {recursive[0].demangled}, which calls itself, as a loop."] if recursive else []
     if LocalKind.PASSED in kinds:
         parts.append(
@@ -125,7 +125,7 @@ def _cap_cure(context: KernelContext) -> str:
 def _callees(context: KernelContext, places: LocalPlaces) -> tuple[list[Function], list[Function]]:
     """Functions that keep registers of their callers: those that call themselves, and the others."""
     ids = dict.fromkeys(function for (function, _), kind in places.items() if kind is LocalKind.CALL)
-    functions = [context.program.functions[one] for one in ids]
+    functions = [context.program.functions[id_] for id_ in ids]
     recursive = [one for one in functions if is_recursive(context.program, one)]
     return recursive, [one for one in functions if one not in recursive]
 
@@ -133,14 +133,14 @@ def _callees(context: KernelContext, places: LocalPlaces) -> tuple[list[Function
 def _calls_own(context: KernelContext, places: LocalPlaces) -> bool:
     """Whether values are passed on to a function of the program."""
     ids = {function for (function, _), kind in places.items() if kind is LocalKind.PASSED}
-    return any(passes_to_own(context, context.program.functions[one]) for one in ids)
+    return any(passes_to_own(context, context.program.functions[id_]) for id_ in ids)
 
 
 def _call_advice(context: KernelContext, places: LocalPlaces) -> str:
     """What keeps registers on the stack, and the cure: recursion cannot be inlined."""
-    recursive, others = _callees(context, places)
+    recursive, functions = _callees(context, places)
     parts = []
-    if others:
+    if functions:
         parts.append(
             "Functions that are called keep registers of their caller (or spills of their own) on the stack: "
             "inline them (__forceinline__)."
@@ -155,7 +155,9 @@ def _call_advice(context: KernelContext, places: LocalPlaces) -> str:
 
 def _or_passed_on(context: KernelContext) -> str:
     functions = kernel_functions(context.program, context.kernel)
-    called = next((one.demangled for one in functions if one.kind is FunctionKind.DEVICE), None)
+    called = next(
+        (function.demangled for function in functions if function.kind is FunctionKind.DEVICE), None
+    )
     return "" if called is None else f", or passed by address to a function that is called ({called})"
 
 

@@ -277,9 +277,9 @@ def _bound_by_spread(result: Range, context: KernelContext, target: ParallelTarg
         f"({target.blocks_now} x {target.threads_now} to {target.blocks_new} x {target.threads_new} "
         f"on {sms} SMs)"
     )
-    said = cut_by(result, Cap(bound, reason), Cap(bound, reason))
-    if said is not None:
-        result.reasons.append(said)
+    sentence = cut_by(result, Cap(bound, reason), Cap(bound, reason))
+    if sentence is not None:
+        result.reasons.append(sentence)
 
 
 def _share_between_configurations(result: Range, context: KernelContext) -> None:
@@ -307,9 +307,9 @@ def _apply_caps(result: Range, context: KernelContext, match: Match, target: Par
         measured = tuple(entry for entry in measured if entry.metric.endswith("_elapsed"))
     middle = cap_speedup(measured, match.relieves, best=False)
     top = cap_speedup(measured, match.relieves, best=True)
-    said = cut_by(result, middle, top)
-    if said is not None:
-        result.reasons.append(said)
+    sentence = cut_by(result, middle, top)
+    if sentence is not None:
+        result.reasons.append(sentence)
 
 
 def _text(target: ParallelTarget, terms: ParallelTerms) -> str:

@@ -72,17 +72,17 @@ def passes(context: KernelContext) -> ManyPasses | None:
     profile, function = context.profile, kernel_function(context.program, context.kernel)
     if profile is None or function is None:
         return None
-    counted = _counted(profile, context.machine.sm.load_store_lanes.value)
+    counted = passes_of_a_request(profile, context.machine.sm.load_store_lanes.value)
     if counted is None:
         return None
     accesses = {
         index: _access(function, index, context.program.form, profile)
-        for index, one in enumerate(function.instructions)
-        if is_memory(one) and one.info.space is not MemorySpace.CONSTANT
+        for index, instruction in enumerate(function.instructions)
+        if is_memory(instruction) and instruction.info.space is not MemorySpace.CONSTANT
     }
     depth = {index: len(function.enclosing_loops(index)) for index in accesses}
     wasting = sorted(
-        (index for index, one in accesses.items() if one.takes >= constants.TWICE * one.needs),
+        (index for index, access in accesses.items() if access.takes >= constants.TWICE * access.needs),
         key=lambda index: (-depth[index], index),
     )
     inside = _by_loop(function, accesses)
@@ -126,8 +126,8 @@ def scattered_stores(context: KernelContext) -> ManyPasses | None:
         return None
     written = [
         index
-        for index, one in enumerate(function.instructions)
-        if is_global(one) and one.info.opclass is OpcodeClass.STORE
+        for index, instruction in enumerate(function.instructions)
+        if is_global(instruction) and instruction.info.opclass is OpcodeClass.STORE
     ]
     widths = [function.instructions[index].width_bytes or WORD_BYTES for index in written]
     needed = max((max(1.0, WARP * width / SECTOR_BYTES) for width in widths), default=1.0)
@@ -149,8 +149,11 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and value > 0
 
 
-def _counted(profile: KernelProfile, lanes: int) -> float | None:
-    """Passes for each request of a warp; the peak of requests is a warp in as many cycles as lanes need."""
+def passes_of_a_request(profile: KernelProfile, lanes: int) -> float | None:
+    """Passes of L1 for each request of a warp; None where the report does not say.
+
+    The peak of requests is a warp in as many cycles as lanes need.
+    """
     loads = {entry.name: entry.percent for entry in utilisations(profile)}
     requests = loads.get(L1_REQUESTS, 0.0) * lanes / WARP
     wavefronts = loads.get(L1_DATA)
@@ -172,10 +175,10 @@ def _limits(profile: KernelProfile, *, banks: bool) -> bool:
 
 def _by_loop(function: Function, accesses: Mapping[int, _Access]) -> dict[LoopId | None, list[_Access]]:
     """Accesses that are executed about as often as each other."""
-    found: dict[LoopId | None, list[_Access]] = defaultdict(list)
-    for index, one in accesses.items():
-        found[function.innermost_loop(index)].append(one)
-    return found
+    result: dict[LoopId | None, list[_Access]] = defaultdict(list)
+    for index, access in accesses.items():
+        result[function.innermost_loop(index)].append(access)
+    return result
 
 
 def _mean(values: list[float]) -> float:

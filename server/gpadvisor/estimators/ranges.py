@@ -122,13 +122,13 @@ def _say_units(
     result: Range, measured: Sequence[Utilisation], relieves: Sequence[Relief], left: TimeLeft
 ) -> None:
     """How the work of the units enters the expected value."""
-    now, after = (busiest_after(measured, entries) for entries in ((), relieves))
-    if now is None or after is None or left.busy_now < constants.ANY_END:
+    busiest, after = (busiest_after(measured, entries) for entries in ((), relieves))
+    if busiest is None or after is None or left.busy_now < constants.ANY_END:
         return
-    text = unit_text(now.unit)
+    text = unit_text(busiest.unit)
     if left.busy < left.busy_now:
         text += f", then units work {100 * left.busy:.0f} % of the present time"
-        if after.unit is not now.unit:
+        if after.unit is not busiest.unit:
             text += f" ({unit_text(after.unit)})"
     result.reasons.append(
         f"{text}: time left is {left.busy:.3f} + (1 - {left.busy_now:.3f}) x {left.waiting:.3f} = "
@@ -203,17 +203,17 @@ def _say_chance(result: Range, total: int, removed: float) -> None:
 
 def cut_by(result: Range, middle: Cap | None, top: Cap | None) -> str | None:
     """Lower the expected value to ``middle`` and the high end to ``top``; returns what to say about it."""
-    said: str | None = None
+    sentence: str | None = None
     if top is not None and result.high > top.speedup:
         result.high = top.speedup
-        said = f"at most {top.speedup:.2f}x: {top.reason}"
+        sentence = f"at most {top.speedup:.2f}x: {top.reason}"
     if middle is not None and result.expected > middle.speedup:
         result.expected = middle.speedup
         best = "" if top is None else f", at best {top.speedup:.2f}x"
-        said = f"expected at most {middle.speedup:.2f}x{best}: {middle.reason}"
+        sentence = f"expected at most {middle.speedup:.2f}x{best}: {middle.reason}"
     result.expected = min(result.expected, result.high)
     result.low = min(result.low, result.expected)
-    return said
+    return sentence
 
 
 def allow_for_model(result: Range, context: KernelContext) -> None:

@@ -25,14 +25,14 @@ def held_by_registers(context: KernelContext, profile: KernelProfile, now: Launc
     )
 
 
-def near_step(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> Step | None:
+def near_step(context: KernelContext, profile: KernelProfile, shape: LaunchShape) -> Step | None:
     """One more block on an SM for few registers; None where it takes more, or half the warps are away."""
     step, held = next_block(context, profile), held_warps(context, profile)
     registers = registers_per_thread(context.program, context.kernel, profile)
     if step is None or step.registers is None or registers is None or step.shared_bytes is not None:
         return None
-    near = registers - step.registers <= _NEAR and (held is None or held >= constants.MAJORITY * now.warps)
-    return step if near and step.blocks >= now.resident * constants.UNSURE else None
+    near = registers - step.registers <= _NEAR and (held is None or held >= constants.MAJORITY * shape.warps)
+    return step if near and step.blocks >= shape.resident * constants.UNSURE else None
 
 
 def spared_registers(context: KernelContext, profile: KernelProfile, threads: int, step: Step) -> str:

@@ -54,11 +54,11 @@ def freed(
         own = weights[function.id]
         now, then = _shares(function, gone), _shares(function, gone if best is None else best)
         moved = [index for number, index in elsewhere if number == function.id]
-        for resource, at in _loads(function).items():
-            total[resource] += float(own[at].sum())
+        for resource, indices in _loads(function).items():
+            total[resource] += float(own[indices].sum())
             for sums, share in ((expected, now), (most, then)):
-                went = share[at] if resource == ISSUE else _with(share, moved)[at]
-                sums[resource] += float((went * own[at]).sum())
+                went = share[indices] if resource == ISSUE else _with(share, moved)[indices]
+                sums[resource] += float((went * own[indices]).sum())
     return tuple(
         Relief(
             resource=resource,
@@ -71,18 +71,18 @@ def freed(
 
 
 def _shares(function: Function, shares: Shares) -> Values:
-    found = np.zeros(len(function.instructions))
+    result = np.zeros(len(function.instructions))
     for (number, index), share in shares.items():
         if number == function.id:
-            found[index] = share
-    return found
+            result[index] = share
+    return result
 
 
 def _with(shares: Values, moved: Sequence[int]) -> Values:
     """The shares of a pipe's load that go, with what moves to another pipe."""
-    found = shares.copy()
-    found[list(moved)] = 1.0
-    return found
+    result = shares.copy()
+    result[list(moved)] = 1.0
+    return result
 
 
 def fewer_warps(share: float) -> tuple[Relief, ...]:
@@ -105,14 +105,16 @@ def executions(context: KernelContext) -> dict[FunctionId, Values] | None:
 
 
 def _issued(context: KernelContext, function: Function) -> Values:
-    found = np.zeros(len(function.instructions))
+    result = np.zeros(len(function.instructions))
     if context.blame is None or not context.blame.reasons:
-        return found
+        return result
     rows = context.blame.rows
-    issues = np.array([one.stall_class is StallClass.ISSUED for one in context.blame.reasons], dtype=bool)
+    issues = np.array(
+        [stall_reason.stall_class is StallClass.ISSUED for stall_reason in context.blame.reasons], dtype=bool
+    )
     here = issues[rows.reason] & (rows.function == function.id) & (rows.use_index != NO_INDEX)
-    np.add.at(found, rows.use_index[here], rows.samples[here])
-    return found
+    np.add.at(result, rows.use_index[here], rows.samples[here])
+    return result
 
 
 @lru_cache(maxsize=64)

@@ -8,6 +8,8 @@ from typing import Final
 
 from gpadvisor.estimators.block_shapes import BlockShape, Size
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.counted_accesses import Sectors, behind_l1, in_dram, requests_per_cycle
+from gpadvisor.estimators.passes import passes_of_a_request
 from gpadvisor.estimators.reliefs import fewer_warps
 from gpadvisor.estimators.relieved import as_reliefs
 from gpadvisor.estimators.utilisation import DRAM, L1, L1_DATA, L1_TO_L2, L2
@@ -29,10 +31,10 @@ def row_reliefs(
     context: KernelContext, profile: KernelProfile, new: BlockShape, lanes: float
 ) -> tuple[Relief, ...]:
     """What full warps and longer rows take off the units; the bytes that are asked for stay."""
-    left = dict.fromkeys((one.resource for one in fewer_warps(1.0)), 1 / lanes) if lanes > 1 else {}
+    left = dict.fromkeys((warp.resource for warp in fewer_warps(1.0)), 1 / lanes) if lanes > 1 else {}
     traffic = kernel_traffic(context.program, context.kernel, profile)
     if traffic is None and lanes > 1:
-        return (*as_reliefs(left, left), *_uncounted(profile.launch.block, new.block, lanes))
+        return (*as_reliefs(left, left), *_uncounted(context, profile, new.block, lanes))
     longer = new.block[0] > profile.launch.block[0] or is_along_y(new)
     if longer and traffic is not None and traffic.sectors:
         fewest = min(traffic.ideal_sectors, _asked_sectors(context, profile) or traffic.ideal_sectors)
@@ -48,20 +50,30 @@ def is_along_y(new: BlockShape) -> bool:
     return new.block[1] > 1 and new.block[0] < WARP
 
 
-def _uncounted(block: Size, new: Size, lanes: float) -> tuple[Relief, ...]:
+def _uncounted(context: KernelContext, profile: KernelProfile, new: Size, lanes: float) -> tuple[Relief, ...]:
     """What full warps and longer rows take off the memory where nobody counted it by access.
 
-    A request takes a pass of L1 at least, however many of its lanes are there, and at most one for each row
-    of the block that is in its warp. Behind L1, rows of four-byte values share sectors, or a cache has
-    joined them already. Between these ends the mean of their logarithms is expected.
+    A request takes a pass of L1 for each row of the block that is in its warp, unless the loads of units say
+    that it takes fewer. Behind L1, rows of four-byte values share sectors, or a cache has joined them
+    already: the mean of the logarithms of both ends is expected, and no more than a full warp's words need of
+    what a request brings as counted, which is all of it where several requests share what they bring.
     """
+    block = profile.launch.block
     rows_now, rows = (max(1.0, min(size[1] * size[2], WARP / size[0])) for size in (block, new))
     sectors_now, sectors = (math.ceil(size[0] / _WORDS) / size[0] for size in (block, new))
     passes, traffic = min(1.0, rows / rows_now), min(1.0, sectors / sectors_now)
     best = dict.fromkeys((L1, L1_DATA), passes / lanes) | dict.fromkeys((L1_TO_L2, L2, DRAM), traffic)
     worst = dict.fromkeys((L1, L1_DATA), 1 / lanes)
     expected = {name: math.sqrt(share * worst.get(name, 1.0)) for name, share in best.items()}
-    return as_reliefs(expected, best)
+    counted = passes_of_a_request(profile, context.machine.sm.load_store_lanes.value)
+    requests = requests_per_cycle(context, profile)
+    if counted and requests:
+        expected |= dict.fromkeys((L1, L1_DATA), min(1.0, max(passes, 1 / counted)) / lanes)
+        needed = Sectors(WARP / _WORDS / lanes, 0.0, 0.0)
+        behind = behind_l1(profile, needed, requests)
+        counted_left = {L1_TO_L2: behind, L2: behind, DRAM: in_dram(profile, needed, requests)}
+        expected |= {name: min(share, expected[name]) for name, share in counted_left.items()}
+    return as_reliefs(expected, {name: min(share, expected[name]) for name, share in best.items()})
 
 
 def _asked_sectors(context: KernelContext, profile: KernelProfile) -> float | None:

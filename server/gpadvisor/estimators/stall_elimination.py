@@ -72,12 +72,12 @@ def issue_relief(blame: Blame, match: Match) -> tuple[Relief, ...]:
     if not issued.any():
         return ()
     rows = blame.rows
-    every = int(rows.samples[issued[rows.reason]].sum())
+    total = int(rows.samples[issued[rows.reason]].sum())
     matched = matched_rows(match)
     gone = int(rows.samples[matched[issued[rows.reason[matched]]]].sum())
     if not gone:
         return ()
-    left = 1 - gone / every
+    left = 1 - gone / total
     return (Relief(resource=ISSUE, remaining=left, remaining_best=left),)
 
 

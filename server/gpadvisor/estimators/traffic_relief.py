@@ -52,10 +52,10 @@ def reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
     that they hold back today, but what moved no more than the fewest sectors has no waste in it. A modelled
     profile says that caches do: its hit rates are told, not found.
     """
-    found = []
+    result = []
     now, after = traffic.l1_wavefronts, traffic.ideal_l1_wavefronts
     if now > after * constants.ABOUT and after > 0:
-        found.append(Relief(resource=L1_DATA, remaining=after / now, remaining_best=after / now))
+        result.append(Relief(resource=L1_DATA, remaining=after / now, remaining_best=after / now))
     kept = traffic.ideal_sectors / traffic.sectors if traffic.sectors else 1.0
     behind_l1, dram = traffic.l2_sectors(profile), traffic.dram_sectors(profile)
     for resource, moved in ((L1_TO_L2, behind_l1), (L2, behind_l1), (DRAM, dram)):
@@ -63,8 +63,8 @@ def reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
             modelled = profile.evidence is Evidence.MODELLED
             left = kept if modelled else min(1.0, traffic.ideal_sectors / moved)
             best = left if moved <= constants.ABOUT * traffic.ideal_sectors else min(left, kept)
-            found.append(Relief(resource=resource, remaining=left, remaining_best=best))
-    return tuple(found)
+            result.append(Relief(resource=resource, remaining=left, remaining_best=best))
+    return tuple(result)
 
 
 def fewest_words(counted: Traffic | None) -> str:

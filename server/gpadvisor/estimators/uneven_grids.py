@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grids of more than a wave: a fullest SM with more blocks than the mean, or a last wave of a few blocks."""
+"""Grids whose fullest SM has more blocks than the mean, or whose last wave has a few blocks."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from gpadvisor.estimators.launches import LaunchShape, held_warps, idle_share, s
 from gpadvisor.evidence.launches import Freedom
 from gpadvisor.evidence.queries import counted, percent
 from gpadvisor.model.advice import Adjustment, Match, ParallelTarget
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile
 
 
-def here(now: LaunchShape, sms: int) -> str:
+def here(launch_shape: LaunchShape, sms: int) -> str:
     """The grid beside the GPU."""
-    return f"{counted(now.blocks, 'block')} on {counted(sms, 'SM')} ({now.waves(sms):.2f} waves)"
+    blocks = counted(launch_shape.blocks, "block")
+    return f"{blocks} on {counted(sms, 'SM')} ({launch_shape.waves(sms):.2f} waves)"
 
 
 def last_wave(now: LaunchShape, sms: int) -> str:
@@ -27,25 +29,25 @@ def last_wave(now: LaunchShape, sms: int) -> str:
     return f"{here(now, sms)}: {at_once} run at once, and {last}"
 
 
-def is_even(profile: KernelProfile, now: LaunchShape, sms: int) -> bool:
+def is_even(profile: KernelProfile, launch_shape: LaunchShape, sms: int) -> bool:
     """Whether no SM waits notably for the fullest, by the number of blocks or as counted."""
     idle = idle_share(profile)
-    over = overfull(now.blocks, sms)
+    over = overfull(launch_shape.blocks, sms)
     return min(over, over if idle is None else 1 / max(constants.LEAST_TIME, 1 - idle)) < constants.SHOWN
 
 
-def tail(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> float:
+def tail(context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape) -> float:
     """How much longer a partial last wave of blocks makes the kernel; no more than warps were missing.
 
     It takes as long as a full one where blocks do not get in each other's way. 1.0 without counted warps.
     """
-    waves, held = now.waves(profile.device.sms or 1), held_warps(context, profile)
+    waves, held = launch_shape.waves(profile.device.sms or 1), held_warps(context, profile)
     if held is None or waves <= 1:
         return 1.0
     # Waves explain that many warps on average; where far fewer were counted, an SM never held as many.
-    if held * constants.AGREES < now.warps * waves / math.ceil(waves):
+    if held * constants.AGREES < launch_shape.warps * waves / math.ceil(waves):
         return 1.0
-    return max(1.0, min(math.ceil(waves) / waves, now.warps / held))
+    return max(1.0, min(math.ceil(waves) / waves, launch_shape.warps / held))
 
 
 def fullest_sm(
@@ -73,7 +75,9 @@ def fullest_sm(
         else f"{new.blocks} blocks of {new.threads} threads"
     )
     return Match(
-        title="the last blocks leave SMs idle",
+        title="the last blocks leave SMs idle"
+        if now.waves(sms) > 1
+        else "some SMs have more blocks than the others",
         cure=f"Launch {words} instead of {now.blocks} of {now.threads}."
         if new.threads != now.threads
         else f"Launch {words}.",
@@ -112,18 +116,23 @@ def _evens_out(scale: float, idle: float | None) -> Adjustment:
 
 
 def _evener(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom
+    context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, free: Freedom
 ) -> LaunchShape | None:
     """A launch whose fullest SM is less over the mean: as many blocks on each SM, or smaller ones."""
     sms = profile.device.sms or 1
     if free.any_total:
-        return shape(context, profile, now.fits * sms, now.threads)
-    half = now.threads // 2
-    if free.block is not None or half < 64 or half % 32 or now.threads % 2:
-        return None
-    new = shape(context, profile, now.blocks * 2, half)
-    least = overfull(now.blocks, sms) / constants.SHOWN
-    return new if new is not None and overfull(new.blocks, sms) < least else None
+        return shape(context, profile, launch_shape.fits * sms, launch_shape.threads)
+    least, parts = overfull(launch_shape.blocks, sms) / constants.SHOWN, 2
+    while (
+        free.block is None
+        and launch_shape.threads % (WARP * parts) == 0
+        and launch_shape.threads >= 2 * WARP * parts
+    ):
+        new = shape(context, profile, launch_shape.blocks * parts, launch_shape.threads // parts)
+        if new is not None and overfull(new.blocks, sms) < least:
+            return new
+        parts *= 2
+    return None
 
 
 def overfull(blocks: int, sms: int) -> float:

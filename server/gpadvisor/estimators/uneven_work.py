@@ -62,7 +62,7 @@ def _shared_out(function: Function, blocks: Sequence[int], where: str, part: flo
         for block in blocks
         for index in range(function.blocks[block].start, function.blocks[block].end)
     ]
-    if any(is_ordered(one) for one in code if is_global(one)):
+    if any(is_ordered(instruction) for instruction in code if is_global(instruction)):
         return ""
     writes = any(is_global(one) and one.info.opclass is not OpcodeClass.LOAD for one in code)
     itself = "" if writes else ", or every warp do it for itself"

@@ -54,12 +54,12 @@ Counts = Mapping[FunctionId, tuple[Values | None, Values | None]]
 """Executions of each instruction by warps and by threads, of each function that has a loop in question."""
 
 
-def counts_of(context: KernelContext, found: Collection[Region]) -> Counts:
+def counts_of(context: KernelContext, regions: Collection[Region]) -> Counts:
     """How often the functions of these loops are executed; None where nobody counted it."""
     return {
         function.id: (executed_warps(context.profile, function), executed_threads(context.profile, function))
         for function in context.program.functions
-        if any(region.scope.function == function.id for region in found)
+        if any(region.scope.function == function.id for region in regions)
     }
 
 
@@ -120,8 +120,8 @@ def _overlap(blame: Blame, function: Function, loop: LoopId, rows: Rows) -> tupl
     for index, weight in heaviest:
         hindrance = _hindrance(function, loop, index)
         parts[hindrance] += weight
-        made = function.instructions[index].info
-        if not hindrance and made.opclass is OpcodeClass.LOAD and made.space in DEVICE_SPACES:
+        opcode_info = function.instructions[index].info
+        if not hindrance and opcode_info.opclass is OpcodeClass.LOAD and opcode_info.space in DEVICE_SPACES:
             loads += weight
     said = [f"{percent(parts[kind] / seen)} of its latency {kind}" for kind in _HINDRANCES if parts[kind]]
     never = (parts[_CARRIED] + parts[_ATOMIC]) / seen
@@ -209,13 +209,19 @@ def _store_in_the_way(
     for row in rows.tolist():
         weights[int(blame.rows.def_index[row])] += int(blame.rows.latency[row])
     load = next(
-        (at for at, _ in weights.most_common() if function.instructions[at].info.opclass is OpcodeClass.LOAD),
+        (
+            index
+            for index, _ in weights.most_common()
+            if function.instructions[index].info.opclass is OpcodeClass.LOAD
+        ),
         None,
     )
     if load is None:
         return None, None
     moved = function.instructions[load]
-    return load, next((at for at in facts.indices if may_write(moved, function.instructions[at])), None)
+    return load, next(
+        (position for position in facts.indices if may_write(moved, function.instructions[position])), None
+    )
 
 
 def _held(function: Function, load: int | None, store: int | None) -> _Check:

@@ -206,24 +206,24 @@ def _first(profile: KernelProfile, name: str, bases: Sequence[str]) -> Utilisati
 def _busiest(profile: KernelProfile, name: str, bases: Sequence[str]) -> Utilisation | None:
     """A pipe has one metric per kind of operation; the largest one of equal basis says how full it is."""
     for suffix in _SUFFIXES:
-        found = [
+        result = [
             Utilisation(name=name, percent=percent, metric=base + suffix)
             for base in bases
             if (percent := profile.metric(base + suffix)) is not None
         ]
-        if found:
-            return max(found, key=lambda entry: entry.percent)
+        if result:
+            return max(result, key=lambda entry: entry.percent)
     return None
 
 
-def _named_by_breakdown(profile: KernelProfile, whole: Utilisation) -> Utilisation:
+def _named_by_breakdown(profile: KernelProfile, utilisation: Utilisation) -> Utilisation:
     """A whole under the name of its busiest part, where the report lists the parts."""
-    listed = profile.metrics.get(f"breakdown:{whole.metric}")
+    listed = profile.metrics.get(f"breakdown:{utilisation.metric}")
     parts = listed.split(",") if isinstance(listed, str) else []
     values = [(value, part.strip()) for part in parts if (value := profile.metric(part.strip())) is not None]
     if not values:
-        return whole
-    return Utilisation(name=whole.name, percent=whole.percent, metric=max(values)[1])
+        return utilisation
+    return Utilisation(name=utilisation.name, percent=utilisation.percent, metric=max(values)[1])
 
 
 def loads(context: KernelContext) -> tuple[Utilisation, ...]:

@@ -241,31 +241,33 @@ def sectors_of_a_warp(
 def is_for_one_thread(function: Function, index: int, form: CodeForm, launch: Launch) -> bool:
     """Whether an instruction is behind a comparison that holds, or fails, for one thread alone."""
     values, block = _values(function, form, launch, _ARGUMENTS[0]), int(function.block_of[index])
-    at = function.idom[block]
-    while at is not None:
-        last, ways = function.blocks[at].end - 1, function.blocks[at].successors
+    block_id = function.idom[block]
+    while block_id is not None:
+        last, ways = function.blocks[block_id].end - 1, function.blocks[block_id].successors
         guard = function.instructions[last].guard
         decides = guard is not None and not all(_reaches(function, int(way), block) for way, _ in ways)
-        for one in (
+        for definition in (
             function.reaching.definitions(last, guard.register) if guard is not None and decides else ()
         ):
-            compare = function.instructions[one]
+            compare = function.instructions[definition]
             if compare.opcode == "ISETP" and not {"EQ", "NE"}.isdisjoint(compare.modifiers):
-                left, right = (values.operand(one, text).lanes for text in compare.operands.split(",")[2:4])
+                left, right = (
+                    values.operand(definition, text).lanes for text in compare.operands.split(",")[2:4]
+                )
                 if left is not None and right is not None and int((left == right).sum()) == 1:
                     return True
-        at = function.idom[at]
+        block_id = function.idom[block_id]
     return False
 
 
 def _reaches(function: Function, start: int, wanted: int) -> bool:
-    pending, seen = [start], set[int]()
-    while pending and wanted not in seen:
+    pending, visited = [start], set[int]()
+    while pending and wanted not in visited:
         block = pending.pop()
-        if block not in seen:
-            seen.add(block)
-            pending += [int(way) for way, _ in function.blocks[block].successors]
-    return wanted in seen
+        if block not in visited:
+            visited.add(block)
+            pending += [int(block_id) for block_id, _ in function.blocks[block].successors]
+    return wanted in visited
 
 
 def _run(steps: Lanes) -> int:
@@ -280,16 +282,16 @@ def _row(function: Function, index: int, between: int) -> tuple[int, bool]:
 
     And whether it may be several rows: of steps shorter than all banks nobody knows what they are.
     """
-    found = _OFFSET.search(function.instructions[index].operands)
+    match = _OFFSET.search(function.instructions[index].operands)
     block = function.blocks[int(function.block_of[index])]
     offsets = {
         int(other[2] or "0", 16)
-        for one in function.instructions[block.start : block.end]
-        if found is not None and is_shared(one)
-        for other in _OFFSET.finditer(one.operands)
-        if other[1] == found[1]
+        for instruction in function.instructions[block.start : block.end]
+        if match is not None and is_shared(instruction)
+        for other in _OFFSET.finditer(instruction.operands)
+        if other[1] == match[1]
     }
-    apart = {abs(one - other) for one in offsets for other in offsets}
+    apart = {abs(offset - other) for offset in offsets for other in offsets}
     row = min((own for own in apart if own >= _BANK_BYTES * _BANKS and between % own == 0), default=between)
     return row, row != between and any(own % row for own in apart)
 
@@ -298,9 +300,9 @@ def widest_shared(function: Function) -> int:
     """Bytes that padding must be a multiple of: the widest access, or a row of a fragment."""
     return max(
         (
-            _MATRIX_ROW_BYTES if one.info.opclass is OpcodeClass.TENSOR else _width(function, index)
-            for index, one in enumerate(function.instructions)
-            if is_shared(one) or one.info.opclass is OpcodeClass.TENSOR
+            _MATRIX_ROW_BYTES if instruction.info.opclass is OpcodeClass.TENSOR else _width(function, index)
+            for index, instruction in enumerate(function.instructions)
+            if is_shared(instruction) or instruction.info.opclass is OpcodeClass.TENSOR
         ),
         default=_BANK_BYTES,
     )
@@ -310,16 +312,16 @@ def feeds_tensor_cores(function: Function, index: int) -> bool:
     """Whether a load brings operands of a matrix instruction, as they are or transposed."""
     definitions = function.reaching.definitions
     readers = _readers_for_tensor_cores(function)
-    pending, seen = [index], {index}
+    pending, visited = [index], {index}
     while pending:
         made = pending.pop()
         for read in function.instructions[made].defs:
             for use in readers.get(read, ()):
-                if use in seen or made not in definitions(use, read):
+                if use in visited or made not in definitions(use, read):
                     continue
                 if function.instructions[use].opcode not in _PASSING:
                     return True
-                seen.add(use)
+                visited.add(use)
                 pending.append(use)
     return False
 
@@ -327,15 +329,15 @@ def feeds_tensor_cores(function: Function, index: int) -> bool:
 @lru_cache(maxsize=64)
 def _readers_for_tensor_cores(function: Function) -> Mapping[Register, Sequence[int]]:
     """By register: matrix instructions that read it, and what passes it on; nothing without the former."""
-    found: dict[Register, list[int]] = {}
+    result: dict[Register, list[int]] = {}
     needed = False
-    for use, one in enumerate(function.instructions):
-        passing = one.opcode in _PASSING
-        if passing or one.info.opclass is OpcodeClass.TENSOR:
+    for use, instruction in enumerate(function.instructions):
+        passing = instruction.opcode in _PASSING
+        if passing or instruction.info.opclass is OpcodeClass.TENSOR:
             needed = needed or not passing
-            for read in dict.fromkeys(one.uses):
-                found.setdefault(read, []).append(use)
-    return found if needed else {}
+            for read in dict.fromkeys(instruction.uses):
+                result.setdefault(read, []).append(use)
+    return result if needed else {}
 
 
 def _turns(addresses: Lanes, width: int) -> int:

@@ -86,9 +86,9 @@ def one_way_slots(function: Function, indices: Iterable[int]) -> set[int]:
     places = {}
     for index in indices:
         instruction = function.instructions[index]
-        found = _STACK_SLOT.search(instruction.operands)
-        if found is not None:
-            offset = int(found.group("offset") or "0", 16)
+        match = _STACK_SLOT.search(instruction.operands)
+        if match is not None:
+            offset = int(match.group("offset") or "0", 16)
             places[index] = range(offset, offset + (instruction.width_bytes or 4))
             (written if instruction.info.opclass is OpcodeClass.STORE else read).update(places[index])
     both = written & read
@@ -98,8 +98,8 @@ def one_way_slots(function: Function, indices: Iterable[int]) -> set[int]:
 def passes_stack_on(function: Function) -> bool:
     """Whether the address of the stack frame goes into another register than the pointer itself."""
     return any(
-        _STACK_POINTER in one.uses
-        and _STACK_POINTER not in one.defs
-        and one.info.opclass in {OpcodeClass.INTEGER, OpcodeClass.INTEGER_MULTIPLY, OpcodeClass.MOVE}
-        for one in function.instructions
+        _STACK_POINTER in instruction.uses
+        and _STACK_POINTER not in instruction.defs
+        and instruction.info.opclass in {OpcodeClass.INTEGER, OpcodeClass.INTEGER_MULTIPLY, OpcodeClass.MOVE}
+        for instruction in function.instructions
     )

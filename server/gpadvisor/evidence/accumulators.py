@@ -31,16 +31,16 @@ def is_recurrence(function: Function, loop: LoopId, definition: int) -> bool:
     if function.instructions[definition].opcode in ADDITIONS and _step_of(function, definition) is not None:
         return False
     writers = _writers(function, loop)
-    seen: set[int] = set()
+    visited: set[int] = set()
     pending = [definition]
-    while pending and len(seen) < _CHAIN_LIMIT:
+    while pending and len(visited) < _CHAIN_LIMIT:
         index = pending.pop()
         for register in function.instructions[index].uses:
             for writer in _reaching(writers.get(register, ()), index):
                 if writer == definition:
                     return True
-                if writer not in seen:
-                    seen.add(writer)
+                if writer not in visited:
+                    visited.add(writer)
                     pending.append(writer)
     return False
 
@@ -75,7 +75,7 @@ def kept_in_memory(function: Function) -> frozenset[int]:
     leaves it in memory where another access of the loop may be to the same place. Of a loop that is unrolled
     whole the passes stand one after the other.
     """
-    found = {index for one in kept_in_passes(function) for index in one}
+    result = {index for one_pass in kept_in_passes(function) for index in one_pass}
     for loop in function.loops:
         facts = loop_facts(function, loop.id)
         code = {index: function.instructions[index] for index in facts.indices}
@@ -83,13 +83,13 @@ def kept_in_memory(function: Function) -> frozenset[int]:
             continue
         changed = {written for one in code.values() for written in one.defs}
         by_place: dict[tuple[MemorySpace | None, str], list[int]] = {}
-        for index, one in code.items():
+        for index, instruction in code.items():
             if (
-                one.info.space in _HELD_SPACES
-                and one.info.opclass in _PLAIN
-                and "STRONG" not in one.modifiers
+                instruction.info.space in _HELD_SPACES
+                and instruction.info.opclass in _PLAIN
+                and "STRONG" not in instruction.modifiers
             ):
-                by_place.setdefault((one.info.space, _address(one)), []).append(index)
+                by_place.setdefault((instruction.info.space, _address(instruction)), []).append(index)
         for (_, address), indices in by_place.items():
             moved = any(register_name(written) in _NAMES.findall(address) for written in changed)
             if moved or not _NAMES.search(address):
@@ -99,8 +99,8 @@ def kept_in_memory(function: Function) -> frozenset[int]:
             if loads and not _others_written(code, indices):
                 continue  # nothing makes the compiler read it again: it is volatile
             if stores and (loads or any(_stores_sum(function, loop.id, index) for index in stores)):
-                found.update(indices)
-    return frozenset(found)
+                result.update(indices)
+    return frozenset(result)
 
 
 def _others_written(code: dict[int, Instruction], indices: list[int]) -> bool:
@@ -111,8 +111,8 @@ def _others_written(code: dict[int, Instruction], indices: list[int]) -> bool:
     if code[indices[0]].info.space is not MemorySpace.SHARED:
         return True
     return any(
-        one.info.space is MemorySpace.SHARED and one.info.opclass is OpcodeClass.STORE
-        for index, one in code.items()
+        instruction.info.space is MemorySpace.SHARED and instruction.info.opclass is OpcodeClass.STORE
+        for index, instruction in code.items()
         if index not in indices
     )
 
@@ -129,13 +129,13 @@ def kept_in_passes(function: Function) -> tuple[tuple[int, ...], ...]:
     for block in function.blocks:
         runs: dict[tuple[MemorySpace | None, str], list[int]] = {}
         for index in range(block.start, block.end):
-            one = function.instructions[index]
-            space, opclass = one.info.space, one.info.opclass
+            instruction = function.instructions[index]
+            space, opclass = instruction.info.space, instruction.info.opclass
             if opclass in _SHOWS_OTHERS:
                 found += map(tuple, runs.values())
                 runs = {}
-            elif space in _HELD_SPACES and opclass in _PLAIN and "STRONG" not in one.modifiers:
-                place = (space, _address(one))
+            elif space in _HELD_SPACES and opclass in _PLAIN and "STRONG" not in instruction.modifiers:
+                place = (space, _address(instruction))
                 if opclass is OpcodeClass.LOAD:
                     runs.pop(place, None)
                 elif _NAMES.search(place[1]):
@@ -144,7 +144,7 @@ def kept_in_passes(function: Function) -> tuple[tuple[int, ...], ...]:
                         found.append(tuple(run))
                         run.clear()
                     run.append(index)
-            written = {register_name(register) for register in one.defs}
+            written = {register_name(register) for register in instruction.defs}
             moved = [key for key in runs if not written.isdisjoint(_NAMES.findall(key[1]))]
             found += (tuple(runs.pop(key)) for key in moved)
         found += map(tuple, runs.values())
@@ -156,10 +156,10 @@ def _may_be_read(function: Function, first: int, last: int) -> bool:
     store = function.instructions[first]
     own = set(_NAMES.findall(_address(store)))
     return any(
-        one.info.opclass is OpcodeClass.LOAD
-        and one.info.space is store.info.space
-        and own.isdisjoint(_NAMES.findall(_address(one)))
-        for one in function.instructions[first + 1 : last]
+        instruction.info.opclass is OpcodeClass.LOAD
+        and instruction.info.space is store.info.space
+        and own.isdisjoint(_NAMES.findall(_address(instruction)))
+        for instruction in function.instructions[first + 1 : last]
     )
 
 
@@ -197,5 +197,5 @@ _BRACKETS: Final = re.compile(r"\[([^\[\]]*R\d[^\[\]]*)\]")
 
 def _address(instruction: Instruction) -> str:
     """The address as the disassembler prints it, without the descriptor before it."""
-    found = _BRACKETS.findall(instruction.operands)
-    return found[-1].replace(".reuse", "") if found else ""
+    result = _BRACKETS.findall(instruction.operands)
+    return result[-1].replace(".reuse", "") if result else ""

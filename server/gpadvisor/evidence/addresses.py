@@ -84,10 +84,10 @@ class _Values:
     def address(self, operands: str) -> Sum | None:
         """The address in the last brackets of the operands."""
         for operand in reversed(operands.split(",")):
-            found = _IN_BRACKETS.search(operand)
-            if found is not None:
+            match = _IN_BRACKETS.search(operand)
+            if match is not None:
                 total = Sum((), 0)
-                for part in found[1].replace("+-", "+ -").split("+"):
+                for part in match[1].replace("+-", "+ -").split("+"):
                     name, _, suffix = part.strip().partition(".")
                     total = total.plus(self.of(name).times(_SCALES.get(suffix, 1)))
                 return total
@@ -177,7 +177,11 @@ def is_same_for_all(function: Function, index: int) -> bool:
         name = pending.pop()
         if name.startswith("c["):
             continue
-        writers = [at for at, one in enumerate(function.instructions) if name in map(_name, one.defs)]
+        writers = [
+            position
+            for position, instruction in enumerate(function.instructions)
+            if name in map(_name, instruction.defs)
+        ]
         if len(writers) != 1:
             return False
         value = _values_before(function, writers[0] + 1).of(name)
@@ -202,10 +206,10 @@ def step_of_pass(function: Function, index: int) -> int | None:
     if block.id not in [successor for successor, _ in block.successors]:
         return None
     values, address = _Values(), None
-    for at in range(block.start, block.end):
-        if at == index:
-            address = values.address(function.instructions[at].operands)
-        values.execute(at, function.instructions[at])
+    for position in range(block.start, block.end):
+        if position == index:
+            address = values.address(function.instructions[position].operands)
+        values.execute(position, function.instructions[position])
     if address is None:
         return None
     step = 0
@@ -218,12 +222,15 @@ def step_of_pass(function: Function, index: int) -> int | None:
 
 
 @lru_cache(maxsize=64)
-def neighbours(function: Function) -> tuple[Neighbours, ...]:
-    """Runs of two and more accesses of one kind, width and guard whose addresses differ by their width."""
-    return tuple(run for block in function.blocks for run in _in_block(function, block))
+def neighbours(function: Function, *, any_guard: bool = False) -> tuple[Neighbours, ...]:
+    """Runs of two and more accesses of one kind and width whose addresses differ by their width.
+
+    Under one guard, as far as there is one, unless any will do: of values that each have a test of their own.
+    """
+    return tuple(run for block in function.blocks for run in _in_block(function, block, any_guard=any_guard))
 
 
-def _in_block(function: Function, block: Block) -> list[Neighbours]:
+def _in_block(function: Function, block: Block, *, any_guard: bool) -> list[Neighbours]:
     values = _Values()
     groups: dict[tuple[object, ...], dict[int, int]] = defaultdict(dict)
     for index in range(block.start, block.end):
@@ -237,7 +244,8 @@ def _in_block(function: Function, block: Block) -> list[Neighbours]:
         ):
             address = values.address(instruction.operands)
             if address is not None:
-                key = (instruction.opcode, width, instruction.guard, address.terms)
+                guard = None if any_guard else instruction.guard
+                key = (instruction.opcode, width, guard, address.terms)
                 groups[key].setdefault(address.constant, index)
         values.execute(index, instruction)
     return [run for (_, width, *_), at in groups.items() for run in _runs(at, int(str(width)))]

@@ -42,14 +42,14 @@ class Alignment:
         backwards = nx.DiGraph([(way, block) for block, ways in enumerate(self._ways) for way in ways])
         backwards.add_node(_EXIT)
         above = nx.immediate_dominators(backwards, _EXIT)
-        found: list[set[tuple[int, int]]] = [set() for _ in self._ways]
+        result: list[set[tuple[int, int]]] = [set() for _ in self._ways]
         for block, ways in enumerate(self._ways):
             for way in ways if len(ways) > 1 else ():
-                at: int | None = way
-                while at is not None and at not in {_EXIT, above.get(block)}:
-                    found[at].add((block, way))
-                    at = above.get(at)
-        return found
+                index: int | None = way
+                while index is not None and index not in {_EXIT, above.get(block)}:
+                    result[index].add((block, way))
+                    index = above.get(index)
+        return result
 
     def is_aligned(self, index: int, barriers: set[int]) -> bool:
         """Whether every thread that is still there comes to an instruction as often as all others.
@@ -60,12 +60,12 @@ class Alignment:
             index: of a barrier.
             barriers: blocks that have one.
         """
-        pending, seen = [int(self._function.block_of[index])], set[int]()
+        pending, visited = [int(self._function.block_of[index])], set[int]()
         while pending:
             block = pending.pop()
-            if block in seen:
+            if block in visited:
                 continue
-            seen.add(block)
+            visited.add(block)
             for branch, way in self._deciding[block]:
                 others = [other for other in self._ways[branch] if other != way]
                 if any(self._reaches(other, barriers) for other in others) and self._differs(branch):
@@ -74,13 +74,13 @@ class Alignment:
         return True
 
     def _reaches(self, start: int, wanted: set[int]) -> bool:
-        pending, seen = [start], {_EXIT}
+        pending, visited = [start], {_EXIT}
         while pending:
             block = pending.pop()
             if block in wanted:
                 return True
-            if block not in seen:
-                seen.add(block)
+            if block not in visited:
+                visited.add(block)
                 pending += self._ways[block]
         return False
 
@@ -93,25 +93,25 @@ class Alignment:
     def _slice_varies(self, start: int) -> bool:
         if self._function.instructions[start].info.opclass is OpcodeClass.INDIRECT_BRANCH:
             return True
-        pending, seen = [start], {start}
+        pending, visited = [start], {start}
         while pending:
             index = pending.pop()
             for register in self._function.instructions[index].uses:
                 found = self._reaching.definitions(index, register)
                 for definition in found:
-                    if definition in seen:
+                    if definition in visited:
                         continue
-                    if len(seen) > _SLICE_LIMIT or _is_own(self._function.instructions[definition]):
+                    if len(visited) > _SLICE_LIMIT or _is_own(self._function.instructions[definition]):
                         return True
-                    seen.add(definition)
+                    visited.add(definition)
                     pending.append(definition)
                     if len(found) > 1:  # which of them it is depends on the way taken
                         ends = {
                             self._function.blocks[block].end - 1
                             for block, _ in self._deciding[int(self._function.block_of[definition])]
                         }
-                        pending += ends - seen
-                        seen |= ends
+                        pending += ends - visited
+                        visited |= ends
         return not self._reaching.complete
 
 

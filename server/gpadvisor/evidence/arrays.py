@@ -36,23 +36,26 @@ def same_pointer(function: Function, first: int, second: int) -> bool:
 def is_pointer_from_memory(function: Function, access: int) -> bool:
     """Whether the pointer itself was loaded, or is a constant: no parameter is there to be marked."""
     makers = [function.instructions[index] for index in address_makers(function, access)]
-    named = any(_PARAMETER.search(one.operands) for one in makers)
+    named = any(_PARAMETER.search(maker.operands) for maker in makers)
     return not named and any(
-        (is_memory(one) and one.info.space not in _OWN) or _VARIABLE in one.operands for one in makers
+        (is_memory(instruction) and instruction.info.space not in _OWN) or _VARIABLE in instruction.operands
+        for instruction in makers
     )
 
 
 def _is_made_of(function: Function, access: int, base: int) -> bool:
     """Whether all registers of an access's address also make that of another one."""
     made, registers = address_makers(function, access), address_registers(function, base)
-    return bool(registers) and all(made & function.reaching.definitions(base, one) for one in registers)
+    return bool(registers) and all(
+        made & function.reaching.definitions(base, register) for register in registers
+    )
 
 
 def address_registers(function: Function, access: int) -> list[Register]:
     """The registers in the brackets of an access."""
     brackets = _ADDRESS.findall(function.instructions[access].operands)
     names = set(_REGISTER.findall(brackets[-1])) if brackets else set()  # a descriptor stands before it
-    return [one for one in function.instructions[access].uses if _name(one) in names]
+    return [use for use in function.instructions[access].uses if _name(use) in names]
 
 
 def has_parameters(function: Function, *accesses: int) -> bool:
@@ -64,15 +67,15 @@ def has_parameters(function: Function, *accesses: int) -> bool:
 def _parameters(function: Function, access: int) -> frozenset[str]:
     """The parameters that an access's address depends on; empty where it also depends on data in memory."""
     makers = [function.instructions[index] for index in address_makers(function, access)]
-    if any(is_memory(one) and one.info.space is not MemorySpace.CONSTANT for one in makers):
+    if any(is_memory(maker) and maker.info.space is not MemorySpace.CONSTANT for maker in makers):
         return frozenset()
-    return frozenset(name for one in makers for name in _PARAMETER.findall(one.operands))
+    return frozenset(name for instruction in makers for name in _PARAMETER.findall(instruction.operands))
 
 
 def is_indexed_by_data(function: Function, access: int) -> bool:
     """Whether an access's address depends on what was loaded from memory that is not the thread's own."""
     makers = (function.instructions[index] for index in address_makers(function, access))
-    return any(is_memory(one) and one.info.space not in _OWN for one in makers)
+    return any(is_memory(maker) and maker.info.space not in _OWN for maker in makers)
 
 
 _OWN: Final = frozenset({MemorySpace.CONSTANT, MemorySpace.LOCAL})
@@ -82,15 +85,15 @@ _OWN: Final = frozenset({MemorySpace.CONSTANT, MemorySpace.LOCAL})
 def address_makers(function: Function, access: int) -> frozenset[int]:
     """The instructions that an access's address is made by, back to what was loaded."""
     pending = [(access, register) for register in address_registers(function, access)]
-    seen: set[int] = set()
-    while pending and len(seen) < _SLICE_LIMIT:
+    visited: set[int] = set()
+    while pending and len(visited) < _SLICE_LIMIT:
         index, register = pending.pop()
-        for definition in function.reaching.definitions(index, register) - seen:
-            seen.add(definition)
+        for definition in function.reaching.definitions(index, register) - visited:
+            visited.add(definition)
             maker = function.instructions[definition]
             if not is_memory(maker) or maker.info.space is MemorySpace.CONSTANT:
                 pending += [(definition, used) for used in maker.uses]
-    return frozenset(seen)
+    return frozenset(visited)
 
 
 def _name(register: int) -> str:

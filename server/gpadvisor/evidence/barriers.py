@@ -117,23 +117,25 @@ def needless_in(function: Function) -> Mapping[int, Needless]:
     code = [function.instructions[index] for index in barriers]
     if function.kind is not FunctionKind.KERNEL or not barriers:
         return {}
-    if any(not is_whole_block(one) or one.guard is not None for one in code) or _reads_clock(function):
+    if any(
+        not is_whole_block(instruction) or instruction.guard is not None for instruction in code
+    ) or _reads_clock(function):
         return {}
     if _reads_what_nothing_writes(function):
         return {}
     left = set(barriers)
-    found: dict[int, Needless] = {}
+    needless: dict[int, Needless] = {}
     for index in reversed(barriers):
         kind = _needless(function, index, left)
         if kind is not None:
-            found[index] = kind
+            needless[index] = kind
             left.remove(index)
     blocks = {int(function.block_of[index]) for index in barriers}
-    if found:
+    if needless:
         alignment = Alignment(function)
         if not all(alignment.is_aligned(index, blocks) for index in barriers):
             return {}
-    return found
+    return needless
 
 
 _CLOCKS: Final = ("SR_CLOCK", "SR_GLOBALTIMER")
@@ -142,14 +144,15 @@ _CLOCKS: Final = ("SR_CLOCK", "SR_GLOBALTIMER")
 def _reads_clock(function: Function) -> bool:
     """Whether time is measured, so that barriers may be there to begin and end together."""
     return any(
-        one.info.opclass is OpcodeClass.SPECIAL_REGISTER and any(name in one.operands for name in _CLOCKS)
-        for one in function.instructions
+        instruction.info.opclass is OpcodeClass.SPECIAL_REGISTER
+        and any(name in instruction.operands for name in _CLOCKS)
+        for instruction in function.instructions
     )
 
 
 def _reads_what_nothing_writes(function: Function) -> bool:
     """Whether shared memory is read and never written: the stores are missing, and the barriers are right."""
-    spaces = {_kind(one) for one in function.instructions if is_memory(one)}
+    spaces = {_kind(instruction) for instruction in function.instructions if is_memory(instruction)}
     read = (MemorySpace.SHARED, True) in spaces
     return read and not {(MemorySpace.SHARED, False), (MemorySpace.GENERIC, False)} & spaces
 
@@ -162,10 +165,10 @@ def _needless(function: Function, index: int, barriers: set[int]) -> Needless | 
     own = _reads_own(function, index, before, after)
     meeting = {
         (one, other)
-        for at in before
+        for position in before
         for to in after
-        if _meet(one := _kind(function.instructions[at]), other := _kind(function.instructions[to]))
-        and not (own and (one[0] is MemorySpace.SHARED or _in_two_arrays(function, at, to)))
+        if _meet(one := _kind(function.instructions[position]), other := _kind(function.instructions[to]))
+        and not (own and (one[0] is MemorySpace.SHARED or _in_two_arrays(function, position, to)))
     }
     if not meeting:
         alone = own and {*_shared_accesses(function)} <= {*before, *after}
@@ -178,15 +181,15 @@ def _needless(function: Function, index: int, barriers: set[int]) -> Needless | 
 
 
 def _shared_accesses(function: Function) -> Iterator[int]:
-    return (index for index, one in enumerate(function.instructions) if is_shared(one))
+    return (index for index, instruction in enumerate(function.instructions) if is_shared(instruction))
 
 
 def _reads_own(function: Function, barrier: int, before: Sequence[int], after: Sequence[int]) -> bool:
     """Whether each thread reads from shared memory, behind a barrier, only what it wrote in front of it."""
-    stores = [at for at in before if is_shared(function.instructions[at])]
-    loads = [at for at in after if is_shared(function.instructions[at])]
-    written = [_shared_place(function, at) for at in stores if _always_runs(function, at, barrier)]
-    read = [_shared_place(function, at) for at in loads]
+    stores = [index for index in before if is_shared(function.instructions[index])]
+    loads = [position for position in after if is_shared(function.instructions[position])]
+    written = [_shared_place(function, store) for store in stores if _always_runs(function, store, barrier)]
+    read = [_shared_place(function, load) for load in loads]
     if not loads or len(written) < len(stores):
         return False
     if any(function.instructions[at].info.opclass is not OpcodeClass.STORE for at in stores):
@@ -216,16 +219,16 @@ _SHARED_PLACE: Final = re.compile(r"\[(R\d+)((?:\.\w+)?)(?:\+?(-?0x[0-9a-f]+))?\
 
 def _shared_place(function: Function, index: int) -> tuple[tuple[object, ...], range] | None:
     """A thread's own place in shared memory: what its address is made of, and the bytes from there."""
-    one = function.instructions[index]
-    found = _SHARED_PLACE.search(one.operands)
-    if found is None:
+    instruction = function.instructions[index]
+    match = _SHARED_PLACE.search(instruction.operands)
+    if match is None:
         return None
-    own = register(RegisterFile.GPR, int(found[1][1:]))
+    own = register(RegisterFile.GPR, int(match[1][1:]))
     if not _is_place_of_thread(function, index, own):
         return None
     made_by = function.reaching.definitions(index, own)
-    start = int(found[3] or "0", 16)
-    return (found[1], found[2], frozenset(made_by)), range(start, start + (one.width_bytes or 4))
+    start = int(match[3] or "0", 16)
+    return (match[1], match[2], frozenset(made_by)), range(start, start + (instruction.width_bytes or 4))
 
 
 _LINEAR: Final = frozenset({"IMAD", "UIMAD", "IADD3", "UIADD3", "IADD", "VIADD", "LEA", "ULEA"})
@@ -236,10 +239,10 @@ _THREAD: Final = re.compile(r"SR_TID\.[XYZ]")
 def _is_place_of_thread(function: Function, index: int, address: Register) -> bool:
     """Whether an address is a sum of multiples of threadIdx, with every axis that the function reads."""
     axes: set[str] = set()
-    pending, seen = [(index, address)], set[int]()
+    pending, visited = [(index, address)], set[int]()
     while pending:
-        for at in function.reaching.definitions(*pending.pop()):
-            maker = function.instructions[at]
+        for definition in function.reaching.definitions(*pending.pop()):
+            maker = function.instructions[definition]
             axes.update(_THREAD.findall(maker.operands))
             left = maker.opcode in SHIFTS and "L" in maker.modifiers
             linear = maker.opcode in _LINEAR and not {"HI", "X"}.intersection(maker.modifiers)
@@ -247,15 +250,17 @@ def _is_place_of_thread(function: Function, index: int, address: Register) -> bo
                 left or linear or is_copy(maker) or maker.info.opclass is OpcodeClass.SPECIAL_REGISTER
             ):
                 return False
-            pending += [(at, used) for used in maker.uses if at not in seen]
-            seen.add(at)
+            pending += [(definition, used) for used in maker.uses if definition not in visited]
+            visited.add(definition)
     return bool(axes) and axes == _axes(function)
 
 
 @lru_cache(maxsize=4)
 def _axes(function: Function) -> frozenset[str]:
     """The axes of threadIdx that a function reads."""
-    return frozenset(name for one in function.instructions for name in _THREAD.findall(one.operands))
+    return frozenset(
+        name for instruction in function.instructions for name in _THREAD.findall(instruction.operands)
+    )
 
 
 def _in_two_arrays(function: Function, first: int, second: int) -> bool:
@@ -277,8 +282,8 @@ def _stores_constant(function: Function, index: int) -> bool:
 
 def stored_value(store: Instruction) -> Register | None:
     """The register that a store writes to memory; None where that is zero."""
-    found = _VALUE.search(store.operands)
-    return None if found is None else register(RegisterFile.GPR, int(found[1]))
+    match = _VALUE.search(store.operands)
+    return None if match is None else register(RegisterFile.GPR, int(match[1]))
 
 
 _Kind = tuple[MemorySpace, bool]
@@ -298,8 +303,8 @@ def _meet(one: _Kind, other: _Kind) -> bool:
 
 def _accesses(function: Function, start: int, barriers: set[int], *, backwards: bool) -> list[int] | None:
     """Memory accesses between a barrier and the next ones; None where there is more to order than those."""
-    found: list[int] = []
-    seen: set[int] = set()
+    result: list[int] = []
+    visited: set[int] = set()
     block = function.blocks[int(function.block_of[start])]
     pending = [(block, range(start - 1, block.start - 1, -1) if backwards else range(start + 1, block.end))]
     while pending:
@@ -315,14 +320,14 @@ def _accesses(function: Function, start: int, barriers: set[int], *, backwards: 
                 continue
             if info.opclass not in _PLAIN or info.space not in SHARED_BY_THREADS or is_ordered(instruction):
                 return None
-            found.append(index)
+            result.append(index)
         else:
-            ways = owner.predecessors if backwards else tuple(way for way, _ in owner.successors)
-            for other in (function.blocks[way] for way in ways if way not in seen):
-                seen.add(other.id)
+            ways = owner.predecessors if backwards else tuple(block_id for block_id, _ in owner.successors)
+            for other in (function.blocks[way] for way in ways if way not in visited):
+                visited.add(other.id)
                 whole = range(other.start, other.end)
                 pending.append((other, whole[::-1] if backwards else whole))
-    return found
+    return result
 
 
 _PRIVATE: Final = frozenset({MemorySpace.LOCAL, MemorySpace.CONSTANT})
@@ -350,12 +355,12 @@ def is_copy(instruction: Instruction) -> bool:
 
 def blocks_between(function: Function, first: int, last: int) -> list[int]:
     """Blocks on the way from a block to one that it dominates, both left out."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     pending = [int(block) for block in function.blocks[last].predecessors]
     while pending:
         block = pending.pop()
-        if block in {first, last} or block in seen:
+        if block in {first, last} or block in visited:
             continue
-        seen.add(block)
+        visited.add(block)
         pending.extend(int(before) for before in function.blocks[block].predecessors)
-    return sorted(seen)
+    return sorted(visited)

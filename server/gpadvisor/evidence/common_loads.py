@@ -27,17 +27,19 @@ _MAX_BEHIND: Final = 256
 
 def last_barrier(function: Function, index: int) -> int | None:
     """The barrier at which a sampled warp waits: there, or the last one on a way to it."""
-    pending, seen = [index], {index}
-    while pending and len(seen) < _MAX_BEHIND:
-        at = pending.pop(0)
-        if is_barrier(function, at):
-            return at
-        block = function.blocks[int(function.block_of[at])]
+    pending, visited = [index], {index}
+    while pending and len(visited) < _MAX_BEHIND:
+        position = pending.pop(0)
+        if is_barrier(function, position):
+            return position
+        block = function.blocks[int(function.block_of[position])]
         before = (
-            [at - 1] if at > block.start else [function.blocks[one].end - 1 for one in block.predecessors]
+            [position - 1]
+            if position > block.start
+            else [function.blocks[predecessor].end - 1 for predecessor in block.predecessors]
         )
-        pending += [one for one in before if one not in seen]
-        seen.update(before)
+        pending += [one for one in before if one not in visited]
+        visited.update(before)
     return None
 
 
@@ -49,7 +51,7 @@ def common_loads(blame: Blame, program: Program, profile: KernelProfile) -> Mask
     threads, run it.
     """
     rows = blame.rows
-    found = np.zeros(len(rows), dtype=bool)
+    result = np.zeros(len(rows), dtype=bool)
     waits = by_stall(blame, {StallClass.SYNCHRONIZATION}) & (rows.def_index != NO_INDEX)
     for number in np.unique(rows.function[waits]).tolist():
         function = program.functions[number]
@@ -57,8 +59,8 @@ def common_loads(blame: Blame, program: Program, profile: KernelProfile) -> Mask
         pairs = np.stack([rows.def_index[here], rows.use_index[here]])
         unique, inverse = np.unique(pairs, axis=1, return_inverse=True)
         common = [_is_common(function, profile, cause, use) for cause, use in unique.T.tolist()]
-        found[here] = np.array(common, dtype=bool)[inverse.reshape(-1)]
-    return found
+        result[here] = np.array(common, dtype=bool)[inverse.reshape(-1)]
+    return result
 
 
 def _is_common(function: Function, profile: KernelProfile, cause: int, use: int) -> bool:
@@ -77,12 +79,12 @@ def _is_common(function: Function, profile: KernelProfile, cause: int, use: int)
 
 def _always_before(function: Function, cause: int, barrier: int) -> bool:
     """Whether every way to a barrier passes an instruction."""
-    wanted, at = int(function.block_of[cause]), int(function.block_of[barrier])
-    if wanted == at:
+    wanted, index = int(function.block_of[cause]), int(function.block_of[barrier])
+    if wanted == index:
         return cause < barrier
-    above: int | None = at
-    seen: set[int] = set()
-    while above is not None and above not in seen and above != wanted:
-        seen.add(above)
+    above: int | None = index
+    visited: set[int] = set()
+    while above is not None and above not in visited and above != wanted:
+        visited.add(above)
         above = function.idom[above]
     return above == wanted

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integers that are converted to float, by what would spare it: sums of them, and numbers of few bits."""
+"""Conversions by what would spare them: sums of integers, numbers of few bits, and factors made half."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from gpadvisor.evidence.accesses import is_shared
-from gpadvisor.model.instruction import Pipe
+from gpadvisor.model.instruction import OpcodeClass, Pipe
 from gpadvisor.model.program import Function
 
 _SHORT: Final = {"U8": 1, "U16": 2}
 """Bytes of a number that the fraction of a float holds, by the modifier that tells it."""
+_HALF_ARITHMETIC: Final = frozenset({"HFMA2", "HMUL2", "HADD2"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,47 @@ class Conversions:
     from_shared: int | None  # bytes of the narrowest of the short ones, where all are read from shared memory
 
 
+def halved_factors(function: Function) -> dict[int, int]:
+    """Conversions of a loaded float to half, for nothing but half arithmetic, each with a load of it."""
+    code, definitions = function.instructions, function.reaching.definitions
+    made = {
+        index
+        for index, one in enumerate(code)
+        if one.opcode == "F2F" and one.modifiers[:2] == ("F16", "F32") and one.info.pipe is Pipe.XU
+    }
+    readers = _readers(function) if made else {}
+    # What else a register may hold, where a guard kept a load or conversion back, is not what is meant.
+    only = {
+        index: {code[at].opcode for at, sources in readers.get(index, ()) if sources <= made}
+        for index in made
+    }
+    return {
+        index: loads[0]
+        for index in sorted(made)
+        if only[index] and only[index] <= _HALF_ARITHMETIC
+        for loads in (
+            [
+                at
+                for used in code[index].uses
+                for at in definitions(index, used)
+                if code[at].info.opclass is OpcodeClass.LOAD
+            ],
+        )
+        if loads
+    }
+
+
+def _readers(function: Function) -> Mapping[int, list[tuple[int, frozenset[int]]]]:
+    """Who reads what each instruction writes, with all that may have written what is read."""
+    readers: defaultdict[int, list[tuple[int, frozenset[int]]]] = defaultdict(list)
+    for index, instruction in enumerate(function.instructions):
+        for used in set(instruction.uses):
+            sources = frozenset(function.reaching.definitions(index, used))
+            for source in sources:
+                readers[source].append((index, sources))
+    return readers
+
+
 @lru_cache(maxsize=64)
 def conversions(function: Function) -> Conversions:
     """The conversions from integer to float of a function."""
@@ -34,12 +77,7 @@ def conversions(function: Function) -> Conversions:
     made = {index for index in made if "F64" not in code[index].modifiers}
     if not made:
         return Conversions(summed=(), sums=(), short=(), from_shared=None)
-    readers: defaultdict[int, list[tuple[int, frozenset[int]]]] = defaultdict(list)
-    for index, one in enumerate(code):
-        for used in set(one.uses):
-            sources = frozenset(definitions(index, used))
-            for source in sources:
-                readers[source].append((index, sources))
+    readers = _readers(function)
     adds = {at for index in made for at, _ in readers[index] if code[at].opcode == "FADD"}
     terms = {at: sum(any(by == at for by, _ in readers[one]) for one in made | adds) for at in adds}
     # One number alone, to which no other comes, is no sum.

@@ -95,12 +95,12 @@ def discarded(profile: KernelProfile, function: Function, *, edge: float) -> Dis
         return None
     if any(warps[call.index] > _RARE * warps.max() for call in function.calls):
         return None  # what is handed over in registers is not followed
-    found = (
+    discardeds = (
         _of_level(function, level, stores, _Counted(warps, threads, threads_per_warp(profile)), edge)
         for level, stores in _few(function, threads, edge).items()
     )
     return max(
-        (one for one in found if one is not None),
+        (one for one in discardeds if one is not None),
         key=lambda one: sum(share * warps[index] for index, share in one.shares.items()),
         default=None,
     )
@@ -109,8 +109,12 @@ def discarded(profile: KernelProfile, function: Function, *, edge: float) -> Dis
 def _few(function: Function, threads: Values, edge: float) -> dict[LoopId | None, list[int]]:
     """Stores to global memory that few of the threads come to that were there before, by the loop around."""
     found: dict[LoopId | None, list[int]] = defaultdict(list)
-    for index, one in enumerate(function.instructions):
-        if one.info.opclass is OpcodeClass.STORE and one.info.space is MemorySpace.GLOBAL and threads[index]:
+    for index, instruction in enumerate(function.instructions):
+        if (
+            instruction.info.opclass is OpcodeClass.STORE
+            and instruction.info.space is MemorySpace.GLOBAL
+            and threads[index]
+        ):
             found[function.innermost_loop(index)].append(index)
     return {
         level: stores
@@ -148,12 +152,12 @@ def _of_level(
         {one for index in stores for one in deciding(function)[int(function.block_of[index])]}
         | {index for index in stores if function.instructions[index].guard is not None}
     )
-    seen = {
+    visited = {
         index
-        for index, one in enumerate(function.instructions)
-        if index not in stores and (one.info.opclass in EFFECTS or _is_ordered_load(one))
+        for index, instruction in enumerate(function.instructions)
+        if index not in stores and (instruction.info.opclass in EFFECTS or _is_ordered_load(instruction))
     }
-    needed = _needed(function, seen | conditions, keep=frozenset(stores))
+    needed = _needed(function, visited | conditions, keep=frozenset(stores))
     only = _needed(function, stores, keep=frozenset()) - needed - set(stores)
     storing = _together(function, stores, threads)
     guarded = any(function.instructions[index].guard is not None for index in stores)
@@ -191,7 +195,9 @@ def _kept_out(
 ) -> KeptOut:
     """By what the comparisons behind the conditions are computed from."""
     numbers = [
-        numbers_of(function, one) for one in comparisons(function, conditions) if is_order(function, one)
+        numbers_of(function, comparison)
+        for comparison in comparisons(function, conditions)
+        if is_order(function, comparison)
     ]
     if {"SR_TID"} in numbers and has_barriers:
         return KeptOut.LOADERS
@@ -228,19 +234,25 @@ def _needed(function: Function, wanted: Collection[int], *, keep: frozenset[int]
     ``keep`` is followed for its way only.
     """
     pending = [*wanted]
-    found = set(pending)
+    result = set(pending)
     while pending:
         index = pending.pop()
-        one = function.instructions[index]
-        read = (one.guard.register,) if index in keep and one.guard else () if index in keep else one.uses
+        instruction = function.instructions[index]
+        read = (
+            (instruction.guard.register,)
+            if index in keep and instruction.guard
+            else ()
+            if index in keep
+            else instruction.uses
+        )
         for register in read:
-            more = set(function.reaching.definitions(index, register)) - found
-            found |= more
+            more = set(function.reaching.definitions(index, register)) - result
+            result |= more
             pending += more
-        more = set(deciding(function)[int(function.block_of[index])]) - found
-        found |= more
+        more = set(deciding(function)[int(function.block_of[index])]) - result
+        result |= more
         pending += more
-    return found
+    return result
 
 
 @lru_cache(maxsize=32)
@@ -259,11 +271,11 @@ def deciding(function: Function) -> tuple[tuple[int, ...], ...]:
     for block in function.blocks:
         branch = block.end - 1
         for to in _ways(int(block.id), graph):
-            at = to
-            while at in above and at not in {end, above.get(int(block.id))}:
-                if branch not in found[at]:
-                    found[at].append(branch)
-                at = above[at]
+            index = to
+            while index in above and index not in {end, above.get(int(block.id))}:
+                if branch not in found[index]:
+                    found[index].append(branch)
+                index = above[index]
     return tuple(map(tuple, found))
 
 

@@ -84,9 +84,16 @@ def _is_divisible(function: Function, loop: LoopId) -> bool:
     code = {index: function.instructions[index] for index in indices}
     if not function.loops[loop].reducible or not is_counted(function, loop) or _leaves_early(function, loop):
         return False
-    if any(one.info.opclass in _ASKS_OTHERS or one.info.space is MemorySpace.LOCAL for one in code.values()):
+    if any(
+        instruction.info.opclass in _ASKS_OTHERS or instruction.info.space is MemorySpace.LOCAL
+        for instruction in code.values()
+    ):
         return False
-    stores = [at for at, one in code.items() if one.info.space in _GLOBAL and one.info.opclass in _STORES]
+    stores = [
+        position
+        for position, one in code.items()
+        if one.info.space in _GLOBAL and one.info.opclass in _STORES
+    ]
     loads = [
         at for at, one in code.items() if one.info.space in _GLOBAL and one.info.opclass is OpcodeClass.LOAD
     ]
@@ -113,22 +120,22 @@ def _leaves_early(function: Function, loop: LoopId) -> bool:
 def _counters(function: Function, loop: LoopId, indices: tuple[int, ...]) -> frozenset[int] | None:
     """What writes the values that passes hand on, if all of them are counters; else None."""
     inside = frozenset(indices)
-    found: set[int] = set()
+    result: set[int] = set()
     for register in _carried(function, loop):
         pending = list(_at_the_end(function, loop, register))
         while pending:
             index = pending.pop()
-            if index in found:
+            if index in result:
                 continue
             if not _is_step(function, index, inside):
                 return None
-            found.add(index)
+            result.add(index)
             pending += [
-                at
-                for one in function.instructions[index].uses
-                for at in function.reaching.definitions(index, one) & inside
+                definition
+                for use in function.instructions[index].uses
+                for definition in function.reaching.definitions(index, use) & inside
             ]
-    return frozenset(found)
+    return frozenset(result)
 
 
 def _carried(function: Function, loop: LoopId) -> set[Register]:
@@ -149,21 +156,23 @@ def _carried(function: Function, loop: LoopId) -> set[Register]:
                     more = live[after] - writes[number] - live[number]
                     changed = changed or bool(more)
                     live[number] |= more
-    every = {register for index in loop_facts(function, loop).indices for register in _defs(function, index)}
-    return live[header] & every
+    registers = {
+        register for index in loop_facts(function, loop).indices for register in _defs(function, index)
+    }
+    return live[header] & registers
 
 
 def _read_first(code: Sequence[Instruction]) -> tuple[set[Register], set[Register]]:
     """What a block reads before it writes it, and what it writes whatever its conditions are."""
     read: set[Register] = set()
     written: dict[Guard | None, set[Register]] = {None: set()}  # by the condition that it is written under
-    for one in code:
-        read |= set(one.uses) - written[None] - written.get(one.guard, set())
-        written.setdefault(one.guard, set()).update(one.defs)
-        if one.guard is not None:
-            other = Guard(one.guard.register, negated=not one.guard.negated)
-            written[None] |= written.get(other, set()) & set(one.defs)
-        for guard in [entry for entry in written if entry is not None and entry.register in one.defs]:
+    for instruction in code:
+        read |= set(instruction.uses) - written[None] - written.get(instruction.guard, set())
+        written.setdefault(instruction.guard, set()).update(instruction.defs)
+        if instruction.guard is not None:
+            other = Guard(instruction.guard.register, negated=not instruction.guard.negated)
+            written[None] |= written.get(other, set()) & set(instruction.defs)
+        for guard in [entry for entry in written if entry is not None and entry.register in instruction.defs]:
             del written[guard]
     return read, written[None]
 
@@ -180,7 +189,7 @@ def _at_the_end(function: Function, loop: LoopId, register: Register) -> Iterato
         for number in region.blocks
         if any(after == region.header for after, _ in function.blocks[number].successors)
     ]
-    seen = set(pending)
+    block_ids = set(pending)
     while pending:
         number = pending.pop()
         block = function.blocks[number]
@@ -190,30 +199,32 @@ def _at_the_end(function: Function, loop: LoopId, register: Register) -> Iterato
                 if function.instructions[index].guard is None:
                     break
         else:
-            before = {one for one in block.predecessors if one in region.blocks} - seen
+            before = {
+                predecessor for predecessor in block.predecessors if predecessor in region.blocks
+            } - block_ids
             if number != region.header:
-                seen |= before
+                block_ids |= before
                 pending += before
 
 
 def _is_step(function: Function, index: int, inside: frozenset[int]) -> bool:
     """Whether an instruction adds, moves or compares, and multiplies nothing that changes in the loop."""
-    one = function.instructions[index]
-    if one.info.opclass is OpcodeClass.PREDICATE:
-        return one.opcode in {"ISETP", "UISETP", "PLOP3", "UPLOP3"}
-    if one.opcode in ADDITIONS or one.opcode in _MOVES:
+    instruction = function.instructions[index]
+    if instruction.info.opclass is OpcodeClass.PREDICATE:
+        return instruction.opcode in {"ISETP", "UISETP", "PLOP3", "UPLOP3"}
+    if instruction.opcode in ADDITIONS or instruction.opcode in _MOVES:
         return True
-    if one.info.opclass is OpcodeClass.LOAD:
-        return one.info.space is MemorySpace.CONSTANT
-    if one.opcode not in {"IMAD", "UIMAD"}:
+    if instruction.info.opclass is OpcodeClass.LOAD:
+        return instruction.info.space is MemorySpace.CONSTANT
+    if instruction.opcode not in {"IMAD", "UIMAD"}:
         return False
-    return bool({"MOV", "IADD"} & set(one.modifiers)) or not any(
-        function.reaching.definitions(index, factor) & inside for factor in _factors(one)
+    return bool({"MOV", "IADD"} & set(instruction.modifiers)) or not any(
+        function.reaching.definitions(index, factor) & inside for factor in _factors(instruction)
     )
 
 
-def _factors(one: Instruction) -> set[Register]:
+def _factors(instruction: Instruction) -> set[Register]:
     """Registers of the first two of the three operands of a product and sum."""
-    operands = [part.strip().lstrip("-|~!").partition(".")[0] for part in one.operands.split(",")]
+    operands = [part.strip().lstrip("-|~!").partition(".")[0] for part in instruction.operands.split(",")]
     names = [name for name in operands if not _PREDICATE.match(name)][1:3]
-    return {register for register in one.uses if register_name(register) in names}
+    return {register for register in instruction.uses if register_name(register) in names}

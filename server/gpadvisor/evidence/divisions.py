@@ -80,19 +80,19 @@ def _short_ways(function: Function) -> dict[int, int]:
 
     Its operands take the short way if they fit in 32 bits; both ways leave the same basic block.
     """
-    found = {}
+    result = {}
     for call in function.calls:
         if call.symbol is None or not _WIDE_CALL.search(call.symbol):
             continue
         block = int(function.block_of[call.index])
         above = function.idom[block]
-        for way, _ in () if above is None else function.blocks[above].successors:
-            if way != block:
-                own = function.blocks[way]
+        for block_id, _ in () if above is None else function.blocks[above].successors:
+            if block_id != block:
+                own = function.blocks[block_id]
                 for index in range(own.start, own.end):
                     if function.instructions[index].opcode in {"I2F", "UI2F"}:
-                        found[index] = call.index
-    return found
+                        result[index] = call.index
+    return result
 
 
 def _statements(function: Function) -> set[SourceLocation | None]:
@@ -132,55 +132,62 @@ class _Web:
     def _look_back(self, start: int) -> None:
         """The absolute value of a signed divisor, and the divisor itself."""
         for index in range(start - 1, max(start - _BEFORE, -1), -1):
-            one = self._code[index]
-            if self._divisor.intersection(one.defs):
-                if one.opcode in _ABSOLUTE:
+            instruction = self._code[index]
+            if self._divisor.intersection(instruction.defs):
+                if instruction.opcode in _ABSOLUTE:
                     self._taken.add(index)
-                    self._divisor.update(one.uses)
-                    self._text = _operand(one, 1)
+                    self._divisor.update(instruction.uses)
+                    self._text = _operand(instruction, 1)
                 return
 
     def _follow(self, start: int) -> None:
         reached = set(self._code[start].defs)
         stages = ["MUFU", "F2I"]
         for index in range(start + 1, min(start + _REACH, len(self._code))):
-            one = self._code[index]
-            if reached.intersection(one.uses):
-                if stages and one.opcode == stages[0]:
+            instruction = self._code[index]
+            if reached.intersection(instruction.uses):
+                if stages and instruction.opcode == stages[0]:
                     stages.pop(0)
                     self.is_division = not stages
-                if stages or one.opcode == "F2I" or self._belongs(one, reached):
+                if stages or instruction.opcode == "F2I" or self._belongs(instruction, reached):
                     self._taken.add(index)
-                    reached.update(one.defs)
+                    reached.update(instruction.defs)
                     continue
                 self._users.append(index)
-            elif one.opcode in _ABSOLUTE and _operand(one, 1) == self._text:
+            elif instruction.opcode in _ABSOLUTE and _operand(instruction, 1) == self._text:
                 self._taken.add(index)  # the divisor's, computed again
-                self._divisor.update(one.defs)
+                self._divisor.update(instruction.defs)
                 continue
-            if one.guard is None:
-                reached.difference_update(one.defs)
-                self._divisor.difference_update(one.defs)
+            if instruction.guard is None:
+                reached.difference_update(instruction.defs)
+                self._divisor.difference_update(instruction.defs)
             if not reached or (stages and index - start > _BEFORE):
                 return
 
-    def _belongs(self, one: Instruction, reached: set[Register]) -> bool:
+    def _belongs(self, instruction: Instruction, reached: set[Register]) -> bool:
         """Whether an instruction that uses a result is a step of a division and not what it is for."""
-        if one.opcode in _MOVES or "MOV" in one.modifiers:
+        if instruction.opcode in _MOVES or "MOV" in instruction.modifiers:
             return True
-        if one.opcode not in _CORRECTING:
+        if instruction.opcode not in _CORRECTING:
             return False
-        if one.opcode in {"IMAD", "UIMAD", "SEL", "USEL"} and ("HI" in one.modifiers or "SEL" in one.opcode):
+        if instruction.opcode in {"IMAD", "UIMAD", "SEL", "USEL"} and (
+            "HI" in instruction.modifiers or "SEL" in instruction.opcode
+        ):
             return True
-        if one.guard is not None and one.guard.register in reached:
+        if instruction.guard is not None and instruction.guard.register in reached:
             return True
-        if self._divisor.intersection(one.uses):
+        if self._divisor.intersection(instruction.uses):
             return True
         text = self._text
-        if text is not None and not text.startswith("R") and text in one.operands:
+        if text is not None and not text.startswith("R") and text in instruction.operands:
             return True
-        own = [used for used in one.uses if register_file(used) not in _PREDICATES]
-        return len(own) == 1 and own[0] in reached and "-R" in one.operands and "RZ" in one.operands
+        registers = [used for used in instruction.uses if register_file(used) not in _PREDICATES]
+        return (
+            len(registers) == 1
+            and registers[0] in reached
+            and "-R" in instruction.operands
+            and "RZ" in instruction.operands
+        )
 
     def counts_passes(self) -> bool:
         """Whether what comes out only decides how often a loop runs.

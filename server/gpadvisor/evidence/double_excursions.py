@@ -24,15 +24,17 @@ def mixes_precision(instruction: Instruction) -> bool:
 
 def double_excursions(function: Function) -> tuple[CodeSequence, ...]:
     """Single precision turned into double and back: mostly a literal without ``f``."""
-    found = list(_float_sums(function))
-    known = frozenset().union(*(one.indices for one in found))
+    sequences = list(_float_sums(function))
+    known = frozenset().union(*(sequence.indices for sequence in sequences))
     for start in opcode_index(function).get("F2F", ()):
         if start not in known and function.instructions[start].modifiers[:2] == _TO_DOUBLE:
             chain = _through_doubles(function, start)
             if chain is not None:
                 added = all(_adds_registers(function.instructions[index]) for index in chain)
-                found.append(CodeSequence(DOUBLE_SUM if added else "float to double and back", start, chain))
-    return tuple(found)
+                sequences.append(
+                    CodeSequence(DOUBLE_SUM if added else "float to double and back", start, chain)
+                )
+    return tuple(sequences)
 
 
 DOUBLE_SUM: Final = "float added to a double"
@@ -45,15 +47,17 @@ _TO_FLOAT: Final = ("F32", "F64")
 def _float_sums(function: Function) -> Iterator[CodeSequence]:
     """Sums that a loop carries in a double, into which only floats go and of which a float is made."""
     opcodes = opcode_index(function)
-    ends = [at for at in opcodes.get("F2F", ()) if function.instructions[at].modifiers[:2] == _TO_FLOAT]
+    ends = [
+        index for index in opcodes.get("F2F", ()) if function.instructions[index].modifiers[:2] == _TO_FLOAT
+    ]
     if not ends or "DADD" not in opcodes:
         return
     reaching = function.reaching
     known: frozenset[int] = frozenset()
     for end in ends:
         web = _sum_of_floats(function, reaching, end)
-        starts = [at for at in web if function.instructions[at].modifiers[:2] == _TO_DOUBLE]
-        if any(function.innermost_loop(at) is not None for at in starts) and not web <= known:
+        starts = [position for position in web if function.instructions[position].modifiers[:2] == _TO_DOUBLE]
+        if any(function.innermost_loop(start) is not None for start in starts) and not web <= known:
             known |= web
             yield CodeSequence(DOUBLE_SUM, min(starts), web)
 
@@ -66,16 +70,18 @@ def _sum_of_floats(function: Function, reaching: Definitions, end: int) -> froze
         for read in function.instructions[use].uses:
             if register_file(read) is not RegisterFile.GPR:
                 continue
-            for at in reaching.definitions(use, read) - taken - copies:
-                one = function.instructions[at]
-                if one.opcode == "F2F" and one.modifiers[:2] == _TO_DOUBLE:
-                    taken.add(at)
-                elif one.opcode == "DADD" and _adds_registers(one):
-                    taken.add(at)
-                    pending.append(at)
-                elif one.info.opclass is OpcodeClass.MOVE or one.operands.endswith("SRZ"):  # zero, at first
-                    copies.add(at)
-                    pending.append(at)
+            for definition in reaching.definitions(use, read) - taken - copies:
+                instruction = function.instructions[definition]
+                if instruction.opcode == "F2F" and instruction.modifiers[:2] == _TO_DOUBLE:
+                    taken.add(definition)
+                elif instruction.opcode == "DADD" and _adds_registers(instruction):
+                    taken.add(definition)
+                    pending.append(definition)
+                elif instruction.info.opclass is OpcodeClass.MOVE or instruction.operands.endswith(
+                    "SRZ"
+                ):  # zero, at first
+                    copies.add(definition)
+                    pending.append(definition)
                 else:
                     return frozenset()
     return frozenset(taken)

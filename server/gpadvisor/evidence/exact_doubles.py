@@ -26,28 +26,36 @@ def exact_doubles(function: Function) -> frozenset[int]:
     digits that the rest is made of.
     """
     code = function.instructions
-    pending = [index for index, one in enumerate(code) if one.opcode == "DFMA" and _cuts(function, index)]
-    seen = set(pending)
-    while pending and len(seen) < _MOST:
-        for at in _makers(function, pending.pop()) - seen:
-            seen.add(at)
-            pending.append(at)
-    return frozenset(at for at in seen if code[at].info.opclass is OpcodeClass.FLOAT64)
+    pending = [
+        index
+        for index, instruction in enumerate(code)
+        if instruction.opcode == "DFMA" and _cuts(function, index)
+    ]
+    visited = set(pending)
+    while pending and len(visited) < _MOST:
+        for maker in _makers(function, pending.pop()) - visited:
+            visited.add(maker)
+            pending.append(maker)
+    return frozenset(position for position in visited if code[position].info.opclass is OpcodeClass.FLOAT64)
 
 
 def _cuts(function: Function, index: int) -> bool:
     """Whether an instruction takes a whole multiple of a large power of two away from a number."""
     factors = function.instructions[index].operands.split(",")
-    if not any(_power_of_two(one) >= _DIGITS for one in factors):
+    if not any(_power_of_two(factor) >= _DIGITS for factor in factors):
         return False
-    return any(_is_whole(function, at) for at in _makers(function, index))
+    return any(_is_whole(function, maker) for maker in _makers(function, index))
 
 
 def _is_whole(function: Function, index: int) -> bool:
-    one = function.instructions[index]
-    if one.opcode == "FRND":
-        return not _DOWN.isdisjoint(one.modifiers)
-    made = (function.instructions[at] for at in _makers(function, index)) if one.opcode == "I2F" else ()
+    instruction = function.instructions[index]
+    if instruction.opcode == "FRND":
+        return not _DOWN.isdisjoint(instruction.modifiers)
+    made = (
+        (function.instructions[maker] for maker in _makers(function, index))
+        if instruction.opcode == "I2F"
+        else ()
+    )
     return any(
         at.opcode == "F2I" and "F64" in at.modifiers and not _DOWN.isdisjoint(at.modifiers) for at in made
     )
@@ -55,8 +63,8 @@ def _is_whole(function: Function, index: int) -> bool:
 
 def _makers(function: Function, index: int) -> set[int]:
     """The instructions that write the general registers which one reads."""
-    reads = (one for one in function.instructions[index].uses if register_file(one) is RegisterFile.GPR)
-    return {at for one in reads for at in function.reaching.definitions(index, one)}
+    reads = (use for use in function.instructions[index].uses if register_file(use) is RegisterFile.GPR)
+    return {definition for read in reads for definition in function.reaching.definitions(index, read)}
 
 
 def _power_of_two(text: str) -> int:

@@ -44,7 +44,7 @@ def idle_threads(
     What a condition inside of library code idles is left out, as are the corrections of a division.
     """
     shares: dict[tuple[FunctionId, int], float] = {}
-    every = lost = 0.0
+    total = lost = 0.0
     by_condition: dict[tuple[FunctionId, int | None], float] = defaultdict(float)
     members: dict[tuple[FunctionId, int | None], list[int]] = defaultdict(list)
     known: dict[FunctionId, tuple[Function, Values, Values]] = {}
@@ -53,7 +53,7 @@ def idle_threads(
         active = active_share(profile, function)
         if executed is None or active is None:
             continue
-        every += float(executed.sum())
+        total += float(executed.sum())
         if function.kind is FunctionKind.MATH_HELPER:
             continue
         rare = around_helpers(program, function) | _corrections(function)
@@ -80,7 +80,7 @@ def idle_threads(
     at = members[key]
     return Idle(
         shares=shares,
-        lost=lost / every,
+        lost=lost / total,
         function=function,
         worst=max(at, key=lambda index: (1 - active[index]) * executed[index]),
         group=tuple(at),

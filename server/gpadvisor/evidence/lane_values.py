@@ -131,18 +131,20 @@ class LaneValues:
         """What a register holds before an instruction: of several writers, what one without a guard does."""
         writers = sorted(
             self._reaching.definitions(index, wanted),
-            key=lambda one: (self._function.instructions[one].guard is not None, one),
+            key=lambda definition: (self._function.instructions[definition].guard is not None, definition),
         )
-        found: LaneValue | None = None
+        lane_value: LaneValue | None = None
         for writer in writers:
             value = self._written(writer, wanted)
             if value is not None and value.lanes is None and value.loaded:
                 return value  # in some pass the data decide
-            if found is not None and self._function.instructions[writer].guard is not None:
+            if lane_value is not None and self._function.instructions[writer].guard is not None:
                 break
-            if value is not None and (found is None or (found.lanes is None and value.lanes is not None)):
-                found = value
-        return self._any((index, wanted)) if found is None else found
+            if value is not None and (
+                lane_value is None or (lane_value.lanes is None and value.lanes is not None)
+            ):
+                lane_value = value
+        return self._any((index, wanted)) if lane_value is None else lane_value
 
     def _written(self, index: int, wanted: Register) -> LaneValue | None:
         """What an instruction writes; None while that is being found out, as of a loop's next pass."""

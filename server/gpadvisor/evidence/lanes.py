@@ -55,8 +55,8 @@ def threads_per_warp(profile: KernelProfile) -> float:
 def wavefronts(profile: KernelProfile) -> float | None:
     """Passes through the L1 data stage: those of shared memory, by its share of all."""
     shared = profile.metric(_SHARED_PASSES)
-    part, every = profile.metric(f"{_SHARED_PASSES}{_OF_PEAK}"), profile.metric(_PASSES)
-    return shared * every / part if shared and part and every else None
+    part, total = profile.metric(f"{_SHARED_PASSES}{_OF_PEAK}"), profile.metric(_PASSES)
+    return shared * total / part if shared and part and total else None
 
 
 def counted_threads(profile: KernelProfile, function: Function) -> Values | None:
@@ -74,11 +74,11 @@ def active_share(profile: KernelProfile, function: Function) -> Values | None:
     warps, threads = executed_warps(profile, function), counted_threads(profile, function)
     if warps is None or threads is None:
         return None
-    skipped = [one.info.opclass in _CONTROL for one in function.instructions]
-    found = np.full(len(function.instructions), np.nan)
+    skipped = [instruction.info.opclass in _CONTROL for instruction in function.instructions]
+    result = np.full(len(function.instructions), np.nan)
     at = (warps > 0) & ~np.array(skipped, dtype=bool)
-    found[at] = np.minimum(1.0, threads[at] / warps[at] / threads_per_warp(profile))
-    return found
+    result[at] = np.minimum(1.0, threads[at] / warps[at] / threads_per_warp(profile))
+    return result
 
 
 def condition(function: Function, index: int, shares: Values) -> int | None:
@@ -88,17 +88,17 @@ def condition(function: Function, index: int, shares: Values) -> int | None:
     """
     guard = function.instructions[index].guard
     if guard is not None:
-        found = _writer(function, guard.register, index)
-        if found is not None:
-            return found
+        result = _writer(function, guard.register, index)
+        if result is not None:
+            return result
     block = function.idom[int(function.block_of[index])]
     while block is not None:
         last = function.blocks[block].end - 1
         branch = function.instructions[last]
         chooses = branch.info.opclass in _LEAVING and branch.guard is not None
         if chooses and shares[index] < _DROP * _reached(function, block, shares):
-            found = None if branch.guard is None else _writer(function, branch.guard.register, last)
-            return last if found is None else found
+            result = None if branch.guard is None else _writer(function, branch.guard.register, last)
+            return last if result is None else result
         block = function.idom[block]
     return None
 
@@ -116,18 +116,18 @@ class Choice(Enum):
     UNKNOWN = "unknown"
 
 
-def choice_of(function: Function, at: int | None, form: CodeForm, launch: Launch) -> Choice:
+def choice_of(function: Function, index: int | None, form: CodeForm, launch: Launch) -> Choice:
     """What the comparison at an instruction depends on."""
-    at = _comparison(function, at)
-    if at is not None and function.instructions[at].opcode in _OF_NUMBERS:
+    index = _comparison(function, index)
+    if index is not None and function.instructions[index].opcode in _OF_NUMBERS:
         return Choice.DATA
-    if at is None or function.instructions[at].info.opclass is not OpcodeClass.PREDICATE:
+    if index is None or function.instructions[index].info.opclass is not OpcodeClass.PREDICATE:
         return Choice.UNKNOWN
     values = LaneValues(function, form, launch, _ARGUMENT)
-    if _is_bound(function, at, values, launch):
+    if _is_bound(function, index, values, launch):
         return Choice.BOUND
-    operands = [text for text in function.instructions[at].operands.split(",") if "P" not in text]
-    compared = [values.operand(at, text) for text in operands]
+    operands = [text for text in function.instructions[index].operands.split(",") if "P" not in text]
+    compared = [values.operand(index, text) for text in operands]
     if any(value.lanes is None and value.loaded for value in compared):
         return Choice.DATA
     if any(value.lanes is None for value in compared):
@@ -135,19 +135,19 @@ def choice_of(function: Function, at: int | None, form: CodeForm, launch: Launch
     steps = [np.diff(signed(value.lanes)) for value in compared if value.lanes is not None and value.differs]
     if not steps:
         return Choice.UNKNOWN
-    in_order = all((one >= 0).all() or (one <= 0).all() for one in steps)
+    in_order = all((step >= 0).all() or (step <= 0).all() for step in steps)
     return Choice.FIRST if in_order else Choice.SPREAD
 
 
-def _is_bound(function: Function, at: int, values: LaneValues, launch: Launch) -> bool:
+def _is_bound(function: Function, position: int, values: LaneValues, launch: Launch) -> bool:
     """Whether threads are kept out by an index of the grid that is beyond the end of what is worked on.
 
     It is computed from threadIdx and blockIdx, and like all that is compared grows along the rows of a block.
     """
     known = False
-    for index in {at, *comparisons(function, [at])}:
-        one = function.instructions[index]
-        texts = [text for text in one.operands.split(",") if "P" not in text]
+    for index in {position, *comparisons(function, [position])}:
+        instruction = function.instructions[index]
+        texts = [text for text in instruction.operands.split(",") if "P" not in text]
         differing = [value for text in texts if (value := values.operand(index, text)).differs]
         if not differing:
             continue
@@ -162,15 +162,15 @@ def _is_bound(function: Function, at: int, values: LaneValues, launch: Launch) -
 
 def comparisons(function: Function, conditions: Collection[int]) -> set[int]:
     """What writes the predicates that instructions read, and those that are combined there."""
-    pending, seen = [*conditions], set[int]()
+    pending, visited = [*conditions], set[int]()
     while pending:
         index = pending.pop()
         for used in function.instructions[index].uses:
             if register_file(used) in PREDICATES:
-                more = function.reaching.definitions(index, used) - seen
-                seen |= more
+                more = function.reaching.definitions(index, used) - visited
+                visited |= more
                 pending += more
-    return seen
+    return visited
 
 
 def is_order(function: Function, index: int) -> bool:
@@ -187,18 +187,18 @@ def numbers_of(function: Function, index: int) -> set[str]:
 
     Predicates that it combines with its own result are not followed.
     """
-    found: set[str] = set()
-    pending, seen = [index], {index}
+    result: set[str] = set()
+    pending, visited = [index], {index}
     while pending:
-        at = pending.pop()
-        one = function.instructions[at]
-        found.update(name for name in _NUMBERS if name in one.operands)
-        for used in one.uses:
+        position = pending.pop()
+        instruction = function.instructions[position]
+        result.update(name for name in _NUMBERS if name in instruction.operands)
+        for used in instruction.uses:
             if register_file(used) not in PREDICATES:
-                more = function.reaching.definitions(at, used) - seen
-                seen |= more
+                more = function.reaching.definitions(position, used) - visited
+                visited |= more
                 pending += more
-    return found
+    return result
 
 
 def _in_rows(lanes: Lanes, launch: Launch) -> bool:
@@ -220,12 +220,12 @@ def stands_in_for_shared(function: Function, indices: Sequence[int]) -> bool:
     loads = {
         index for index in indices if _loads(function, index) and is_global(function.instructions[index])
     }
-    registers = {one for index in loads for one in function.instructions[index].defs}
+    registers = {register for index in loads for register in function.instructions[index].defs}
     for use, instruction in enumerate(function.instructions):
         for read in registers.intersection(instruction.uses) if loads else ():
             writers = function.reaching.definitions(use, read)
             if not loads.isdisjoint(writers) and any(
-                _loads(function, one) and is_shared(function.instructions[one]) for one in writers
+                _loads(function, writer) and is_shared(function.instructions[writer]) for writer in writers
             ):
                 return True
     return False
@@ -239,7 +239,8 @@ def loads_in_loop(function: Function, index: int) -> bool:
     """Whether the innermost loop around an instruction reads global memory."""
     loop = function.innermost_loop(index)
     return loop is not None and any(
-        _loads(function, at) and is_global(function.instructions[at]) for at in loop_indices(function, loop)
+        _loads(function, position) and is_global(function.instructions[position])
+        for position in loop_indices(function, loop)
     )
 
 
@@ -256,12 +257,12 @@ def around_helpers(program: Program, function: Function) -> set[int]:
     return {at for block in blocks for at in range(function.blocks[block].start, function.blocks[block].end)}
 
 
-def _comparison(function: Function, at: int | None) -> int | None:
+def _comparison(function: Function, index: int | None) -> int | None:
     """The comparison behind predicates that are made of one other, as debug builds turn them round."""
-    while at is not None and function.instructions[at].opcode == "PLOP3":
-        sources = [one for one in function.instructions[at].uses if register_file(one) in PREDICATES]
-        at = _writer(function, sources[0], at) if len(set(sources)) == 1 else None
-    return at
+    while index is not None and function.instructions[index].opcode == "PLOP3":
+        sources = [use for use in function.instructions[index].uses if register_file(use) in PREDICATES]
+        index = _writer(function, sources[0], index) if len(set(sources)) == 1 else None
+    return index
 
 
 def are_neighbours(profile: KernelProfile, function: Function, condition: int, index: int) -> bool:
@@ -286,9 +287,9 @@ def exit_by_data(function: Function, index: int) -> int | None:
         leaves = any(to not in function.loops[loop].blocks for to, _ in function.blocks[block].successors)
         if branch.info.opclass is not OpcodeClass.BRANCH or branch.guard is None or not leaves:
             continue
-        found = _comparison(function, _writer(function, branch.guard.register, last))
-        if found in inside and found is not None and _follows_load(function, found, set(inside)):
-            return found
+        result = _comparison(function, _writer(function, branch.guard.register, last))
+        if result in inside and result is not None and _follows_load(function, result, set(inside)):
+            return result
     return None
 
 
@@ -299,18 +300,20 @@ def _follows_load(function: Function, index: int, inside: set[int]) -> bool:
     """
     if function.instructions[index].opcode in _OF_NUMBERS:
         return True
-    pending, seen = [index], {index}
+    pending, visited = [index], {index}
     while pending:
-        at = pending.pop()
-        one = function.instructions[at]
-        if one.info.opclass is OpcodeClass.LOAD:
-            registers = address_registers(function, at)
-            if is_ordered(one) or any(function.reaching.definitions(at, name) & inside for name in registers):
+        position = pending.pop()
+        instruction = function.instructions[position]
+        if instruction.info.opclass is OpcodeClass.LOAD:
+            registers = address_registers(function, position)
+            if is_ordered(instruction) or any(
+                function.reaching.definitions(position, name) & inside for name in registers
+            ):
                 return True
             continue
-        for used in one.uses:
-            more = (function.reaching.definitions(at, used) & inside) - seen
-            seen |= more
+        for used in instruction.uses:
+            more = (function.reaching.definitions(position, used) & inside) - visited
+            visited |= more
             pending += more
     return False
 

@@ -84,8 +84,8 @@ def runs_once(program: Program, place: CodePlace, profile: KernelProfile | None)
         return False
     ran = [one for one in function.loops if executed[function.blocks[one.header].start]]
     loops = [loop] if any(one.id == loop for one in ran) else [one.id for one in ran if one.parent is None]
-    trips = [measured_trips(function, one, executed) for one in loops]
-    return bool(trips) and all(one is not None and one < _ONCE for one in trips)
+    trips = [measured_trips(function, loop_id, executed) for loop_id in loops]
+    return bool(trips) and all(trip is not None and trip < _ONCE for trip in trips)
 
 
 _WIDTHS: Final = (WARP, 16, 8, 4, 2, 1)
@@ -101,15 +101,15 @@ def row_width(program: Program, kernel: str, profile: KernelProfile, axes: str) 
     if function is None or set(axes) != {"x", "y"}:
         return WARP
     executed = executed_warps(profile, function)
-    accesses = [index for index, one in enumerate(function.instructions) if is_global(one)]
+    accesses = [index for index, instruction in enumerate(function.instructions) if is_global(instruction)]
 
     def sectors(width: int) -> tuple[float, float]:
         launch = replace(profile.launch, block=(width, WARP * WARP // width, 1))
         taken = filled = 0.0
-        for at in accesses:
-            found, many = sectors_of_a_warp(function, at, program.form, launch), 1.0
+        for access in accesses:
+            found, many = sectors_of_a_warp(function, access, program.form, launch), 1.0
             if executed is not None:
-                many = float(executed[at])
+                many = float(executed[access])
             if found is not None:
                 taken, filled = taken + many * found[0], filled + many * found[1]
         return taken, filled

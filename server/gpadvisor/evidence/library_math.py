@@ -57,10 +57,10 @@ def is_behind_sequence(function: Function, call: int) -> bool:
 def has_broken_exponent(function: Function, call: int) -> bool:
     """Whether a double in front of a call of pow() is a number, and no whole one."""
     words: dict[int, int] = {}
-    for one in function.instructions[max(call - _ARGUMENTS, 0) : call]:
-        found = _WORD.fullmatch(one.operands)
-        if found is not None:
-            words[int(found[1])] = int(found[2], 16) & 0xFFFFFFFF
+    for instruction in function.instructions[max(call - _ARGUMENTS, 0) : call]:
+        match = _WORD.fullmatch(instruction.operands)
+        if match is not None:
+            words[int(match[1])] = int(match[2], 16) & 0xFFFFFFFF
     doubles = [
         struct.unpack("<d", struct.pack("<II", words[low], words[low + 1]))[0]
         for low in words
@@ -95,13 +95,13 @@ def becomes_whole(function: Function, division: CodeSequence) -> bool:
         return False
     reached = set(code[last].defs)  # the quotient
     end = max(division.indices) + 1
-    for one in code[end : end + _NEAR]:
-        moves = one.info.opclass is OpcodeClass.MOVE or "MOV" in one.modifiers
-        if reached.isdisjoint(one.uses):
+    for instruction in code[end : end + _NEAR]:
+        moves = instruction.info.opclass is OpcodeClass.MOVE or "MOV" in instruction.modifiers
+        if reached.isdisjoint(instruction.uses):
             if not moves:  # a move puts the other way's result there
-                reached.difference_update(one.defs)
-        elif one.opcode == "F2I":
-            return "TRUNC" in one.modifiers  # as a cast does, and not the reduction of a sine
-        elif moves or one.opcode == "FMUL":
-            reached.update(one.defs)
+                reached.difference_update(instruction.defs)
+        elif instruction.opcode == "F2I":
+            return "TRUNC" in instruction.modifiers  # as a cast does, and not the reduction of a sine
+        elif moves or instruction.opcode == "FMUL":
+            reached.update(instruction.defs)
     return False

@@ -110,10 +110,10 @@ def every_pass(function: Function, loop: LoopId, index: int) -> bool:
 
 
 def _dominates(function: Function, block: int, other: int) -> bool:
-    at: int | None = other
-    while at is not None and at != block:
-        at = function.idom[at]
-    return at == block
+    index: int | None = other
+    while index is not None and index != block:
+        index = function.idom[index]
+    return index == block
 
 
 def _latches(function: Function, loop: LoopId) -> list[int]:
@@ -142,12 +142,12 @@ class _Counter:
 def _counter(function: Function, loop: LoopId, indices: list[int]) -> _Counter | None:
     """The comparison that ends the loop, with a register behind it that steps by a constant."""
     for latch in _latches(function, loop):
-        deciding = [one for one in function.instructions[latch].uses if register_file(one) in _PREDICATES]
+        deciding = [use for use in function.instructions[latch].uses if register_file(use) in _PREDICATES]
         # A guard, or the operand of a branch on a predicate of the whole warp (``BRA.U UP0, ...``).
         compare = last_writer(function, indices, deciding[0], latch) if deciding else None
         if compare is None or function.instructions[compare].opcode not in _COMPARES:
             continue
-        seen = {compare}
+        visited = {compare}
         pending = [(compare, 0)]
         while pending:
             index, depth = pending.pop(0)
@@ -156,8 +156,8 @@ def _counter(function: Function, loop: LoopId, indices: list[int]) -> _Counter |
                 if step is not None:
                     return _Counter(function.instructions[compare], step, register, direct=depth == 0)
                 writer = last_writer(function, indices, register, index)
-                if writer is not None and writer not in seen and depth < _COUNTER_DEPTH:
-                    seen.add(writer)
+                if writer is not None and writer not in visited and depth < _COUNTER_DEPTH:
+                    visited.add(writer)
                     pending.append((writer, depth + 1))
     return None
 
@@ -187,13 +187,13 @@ def _step(function: Function, indices: list[int], register: Register) -> int | N
 
 
 def _immediates(instruction: Instruction) -> list[int]:
-    found = []
+    result = []
     for operand in instruction.operands.split(","):
         token = operand.strip()
         if token.lstrip("-").startswith("0x"):
             value = int(token, 16)
-            found.append(value - (1 << 32) if value >= 1 << 31 else value)
-    return found
+            result.append(value - (1 << 32) if value >= 1 << 31 else value)
+    return result
 
 
 def immediate(instruction: Instruction) -> int | None:
@@ -278,9 +278,9 @@ def _copies(
 def _beside_remainder(function: Function, loop: LoopId) -> tuple[int, str | None]:
     """How often a loop loads what another loop of the same lines, the one for the last passes, loads once."""
     loads = _loads_by_line(function)
-    own = loads[loop]
-    for other in loops_of_same_loads(function, loop):
-        factors = {divmod(own[line], loads[other][line]) for line in own}
+    counts = loads[loop]
+    for load in loops_of_same_loads(function, loop):
+        factors = {divmod(counts[line], loads[load][line]) for line in counts}
         copies, rest = min(factors)
         if len(factors) == 1 and copies > 1 and not rest:
             return copies, f"its loads stand {copies} times in it, and once in a loop for the last passes"
@@ -291,27 +291,27 @@ def loops_of_same_loads(function: Function, loop: LoopId) -> tuple[LoopId, ...]:
     """Other loops whose loads have the same source lines and inline chains, as copies of one loop have."""
     own = _loads_by_line(function)[loop].keys()
     same = _loops_by_lines(function).get(frozenset(own), ()) if own else ()
-    return tuple(other for other in same if other != loop)
+    return tuple(loop_id for loop_id in same if loop_id != loop)
 
 
 @lru_cache(maxsize=64)
 def _loops_by_lines(function: Function) -> dict[frozenset[LineEntry], list[LoopId]]:
-    found: dict[frozenset[LineEntry], list[LoopId]] = {}
+    result: dict[frozenset[LineEntry], list[LoopId]] = {}
     for loop, loads in _loads_by_line(function).items():
-        found.setdefault(frozenset(loads), []).append(loop)
-    return found
+        result.setdefault(frozenset(loads), []).append(loop)
+    return result
 
 
 @lru_cache(maxsize=64)
 def _loads_by_line(function: Function) -> dict[LoopId, Counter[LineEntry]]:
     """The loads of each loop from memory other than constants, counted by source line and inline chain."""
-    found: dict[LoopId, Counter[LineEntry]] = {loop.id: Counter() for loop in function.loops}
+    result: dict[LoopId, Counter[LineEntry]] = {loop.id: Counter() for loop in function.loops}
     for index, instruction in enumerate(function.instructions):
         entry, info = function.lines[index], instruction.info
         if info.opclass is OpcodeClass.LOAD and info.space is not MemorySpace.CONSTANT and entry is not None:
             for loop in function.enclosing_loops(index):
-                found[loop][entry] += 1
-    return found
+                result[loop][entry] += 1
+    return result
 
 
 def measured_trips(function: Function, loop: LoopId, executed: Values) -> float | None:

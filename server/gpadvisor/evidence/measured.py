@@ -37,10 +37,10 @@ def executed_threads(profile: KernelProfile | None, function: Function) -> Value
 
 def metric(profile: KernelProfile | None, name: str, function: Function) -> Values | None:
     """One per-instruction metric of the report under its own name; None where it was not collected."""
-    found = None if profile is None else profile.pc_metrics.get(name)
-    if profile is None or found is None or not len(found.value):
+    pc_metric = None if profile is None else profile.pc_metrics.get(name)
+    if profile is None or pc_metric is None or not len(pc_metric.value):
         return None
-    return _spread(profile, function, found.section, found.pc, found.value)
+    return _spread(profile, function, pc_metric.section, pc_metric.pc, pc_metric.value)
 
 
 def _spread(

@@ -45,7 +45,9 @@ def oversized(profile: KernelProfile, function: Function, *, edge: float) -> Ove
         return None
     conditions = {one for index in traces for one in deciding(function)[int(function.block_of[index])]}
     conditions |= {index for index in traces if function.instructions[index].guard is not None}
-    compared = sorted(one for one in comparisons(function, conditions) if is_order(function, one))
+    compared = sorted(
+        comparison for comparison in comparisons(function, conditions) if is_order(function, comparison)
+    )
     ends = [one for one in compared if numbers_of(function, one) == {"SR_TID", "SR_CTAID"}]
     if not ends or any(_reads_memory(function, one) for one in compared):
         return None
@@ -80,15 +82,15 @@ def _entered(function: Function, loop: int, present: Values) -> float:
 
 def _reads_memory(function: Function, index: int) -> bool:
     """Whether a comparison needs what was loaded, arguments of the kernel apart."""
-    pending, seen = [index], {index}
+    pending, visited = [index], {index}
     while pending:
-        at = pending.pop()
-        info = function.instructions[at].info
+        position = pending.pop()
+        info = function.instructions[position].info
         if info.opclass is OpcodeClass.LOAD and info.space is not MemorySpace.CONSTANT:
             return True
-        for used in function.instructions[at].uses:
+        for used in function.instructions[position].uses:
             if register_file(used) not in PREDICATES:
-                more = function.reaching.definitions(at, used) - seen
-                seen |= more
+                more = function.reaching.definitions(position, used) - visited
+                visited |= more
                 pending += more
     return False

@@ -111,7 +111,7 @@ _SIGNATURES: Final = (
 @lru_cache(maxsize=64)
 def math_sequences(function: Function) -> tuple[CodeSequence, ...]:
     """Library math that the compiler expanded in place, with its corrections and slow paths."""
-    found = [
+    sequences = [
         *_divisions(function),
         *_square_roots(function),
         *_reductions(function),
@@ -122,8 +122,8 @@ def math_sequences(function: Function) -> tuple[CodeSequence, ...]:
             if _marked(function.instructions[start], signature.markers):
                 chain = _until(function, start, signature)
                 if chain is not None:
-                    found.append(CodeSequence(signature.kind, start, chain))
-    return tuple(sorted(found, key=lambda sequence: (sequence.start, sequence.kind)))
+                    sequences.append(CodeSequence(signature.kind, start, chain))
+    return tuple(sorted(sequences, key=lambda sequence: (sequence.start, sequence.kind)))
 
 
 def _marked(instruction: Instruction, markers: tuple[str, ...]) -> bool:
@@ -145,7 +145,7 @@ def _until(function: Function, start: int, signature: _Signature) -> frozenset[i
         if instruction.opcode == signature.last and (
             not signature.last_markers or _marked(instruction, signature.last_markers)
         ):
-            found = (function.instructions[at].modifiers for at in taken)
+            found = (function.instructions[position].modifiers for position in taken)
             through = not signature.between or any(signature.between in one for one in found)
             return frozenset(taken) if through else None
     return None
@@ -153,7 +153,7 @@ def _until(function: Function, start: int, signature: _Signature) -> frozenset[i
 
 def _divisions(function: Function) -> list[CodeSequence]:
     """IEEE division: a reciprocal, its refinement, a range check and a call for the rare cases."""
-    found = []
+    sequences = []
     for check in opcode_index(function).get("FCHK", ()):
         start = check
         for index in range(check, max(check - WINDOW, -1), -1):
@@ -163,7 +163,7 @@ def _divisions(function: Function) -> list[CodeSequence]:
         end = _next_call(function, check)
         if start == check:
             if end != check and not _VECTOR_REGISTER.search(_divisor(function.instructions[check])):
-                found.append(_by_constant(function, check, end))
+                sequences.append(_by_constant(function, check, end))
             continue
         reached = set(function.instructions[start].defs)
         taken = {start, check}
@@ -172,8 +172,8 @@ def _divisions(function: Function) -> list[CodeSequence]:
             if uses(instruction, reached) or index == end:
                 taken.add(index)
                 reached.update(instruction.defs)
-        found.append(CodeSequence("float division", start, frozenset(taken)))
-    return found
+        sequences.append(CodeSequence("float division", start, frozenset(taken)))
+    return sequences
 
 
 def _by_constant(function: Function, check: int, end: int) -> CodeSequence:
@@ -204,7 +204,7 @@ def _divisor(instruction: Instruction) -> str:
 
 def _square_roots(function: Function) -> list[CodeSequence]:
     """IEEE square root: the check that its argument is in range, and the refinement."""
-    found = []
+    sequences = []
     for opcode in ("IADD3", "VIADD"):
         for start in opcode_index(function).get(opcode, ()):
             if not _marked(function.instructions[start], ("-0xd000000", "0xf3000000")):
@@ -228,13 +228,13 @@ def _square_roots(function: Function) -> list[CodeSequence]:
                     ):
                         taken.add(index)
                         reached.update(function.instructions[index].defs)
-                found.append(CodeSequence("square root", min(start, root), frozenset(taken)))
-    return found
+                sequences.append(CodeSequence("square root", min(start, root), frozenset(taken)))
+    return sequences
 
 
 def _doubles(function: Function) -> list[CodeSequence]:
     """Double division and square root: a rough approximation refined by multiply-adds, with a call behind."""
-    found = []
+    sequences = []
     for start in opcode_index(function).get("MUFU", ()):
         first = function.instructions[start]
         kind = next((_DOUBLE_KINDS[name] for name in first.modifiers if name in _DOUBLE_KINDS), None)
@@ -257,8 +257,8 @@ def _doubles(function: Function) -> list[CodeSequence]:
         divisor = _divisor(first)
         if kind == DOUBLE_DIVISION and not _VECTOR_REGISTER.search(divisor):
             kind = DIVISION_BY_CONSTANT
-        found.append(CodeSequence(kind, start, frozenset(taken), divisor))
-    return found
+        sequences.append(CodeSequence(kind, start, frozenset(taken), divisor))
+    return sequences
 
 
 DOUBLE_DIVISION: Final = "double division"
@@ -279,7 +279,7 @@ def _reductions(function: Function) -> list[CodeSequence]:
     A branch skips it for ordinary arguments; behind the branch stands a test for infinity, and at its end the
     conversion of a 64-bit fraction to double.
     """
-    found: dict[int, CodeSequence] = {}
+    sequences: dict[int, CodeSequence] = {}
     for check in opcode_index(function).get("FSETP", ()):
         if "INF" not in function.instructions[check].operands:
             continue
@@ -287,9 +287,9 @@ def _reductions(function: Function) -> list[CodeSequence]:
             end = _skips_to(function, index)
             if end is not None and _holds_fraction(function, check, end):
                 kind = "sinf/cosf slow path"
-                found[end] = CodeSequence(kind, index + 1, frozenset(range(index + 1, end)))
+                sequences[end] = CodeSequence(kind, index + 1, frozenset(range(index + 1, end)))
                 break
-    return list(found.values())
+    return list(sequences.values())
 
 
 _BEHIND_BRANCH: Final = 4

@@ -153,29 +153,35 @@ def _product_loops(program: Program, kernel: str, profile: KernelProfile | None)
         alike: dict[tuple[object, ...], list[ProductLoop]] = {}
         for loop in function.loops:
             if loop.id not in parents and inside[loop.id]:
-                found = _product_loop(function, inside[loop.id])
-                if found is not None:
-                    alike.setdefault((loop.parent, *_form(found)), []).append(found)
+                product_loop = _product_loop(function, inside[loop.id])
+                if product_loop is not None:
+                    alike.setdefault((loop.parent, *_form(product_loop)), []).append(product_loop)
         looped = {index for loop in function.loops for index in loop_facts(function, loop.id).indices}
-        outside = tuple(at for at in range(len(ran)) if ran[at] and at not in looped)
-        found = _product_loop(function, outside, rounds=1)
-        if found is not None and found.sums and len(found.products) >= _LONG_SUM * found.sums:
-            first, last = found.loads[0], found.products[-1]
-            yield replace(found, indices=tuple(at for at in found.indices if first <= at <= last))
+        outside = tuple(position for position in range(len(ran)) if ran[position] and position not in looped)
+        product_loop = _product_loop(function, outside, rounds=1)
+        if (
+            product_loop is not None
+            and product_loop.sums
+            and len(product_loop.products) >= _LONG_SUM * product_loop.sums
+        ):
+            first, last = product_loop.loads[0], product_loop.products[-1]
+            yield replace(
+                product_loop, indices=tuple(at for at in product_loop.indices if first <= at <= last)
+            )
         yield from map(_together, alike.values())
 
 
-def _form(found: ProductLoop) -> tuple[object, ...]:
+def _form(loop: ProductLoop) -> tuple[object, ...]:
     """What copies of one pass have alike."""
-    return len(found.products), len(found.loads), found.factor_bytes, found.loaded_bytes, found.sums
+    return len(loop.products), len(loop.loads), loop.factor_bytes, loop.loaded_bytes, loop.sums
 
 
 def _together(copies: Sequence[ProductLoop]) -> ProductLoop:
     return replace(
         copies[0],
-        indices=tuple(index for one in copies for index in one.indices),
-        products=tuple(index for one in copies for index in one.products),
-        loads=tuple(index for one in copies for index in one.loads),
+        indices=tuple(index for copy in copies for index in copy.indices),
+        products=tuple(index for loop in copies for index in loop.products),
+        loads=tuple(index for product_loop in copies for index in product_loop.loads),
         constants=tuple(index for one in copies for index in one.constants),
         loaded_bytes=sum(one.loaded_bytes for one in copies),
         copies=len(copies),
@@ -194,7 +200,7 @@ def _product_loop(function: Function, indices: tuple[int, ...], *, rounds: int =
             instruction = function.instructions[index]
             operands = instruction.operands.split(",")
             factors = operands[1:3] if instruction.opcode in _FACTOR_BYTES else []
-            loaded = [_loads(function, [one], writer, sources) for one in factors]
+            loaded = [_loads(function, [factor], writer, sources) for factor in factors]
             if loaded and (instruction.opcode != _INTEGER or all(loaded)):
                 multiplications += 1
                 if any(loaded):
@@ -226,7 +232,7 @@ def _product_loop(function: Function, indices: tuple[int, ...], *, rounds: int =
 def _passes_on(instruction: Instruction, operands: Sequence[str]) -> bool:
     if instruction.info.opclass in _PASSED_ON or instruction.opcode in _PASSING_OPCODES:
         return True
-    registers = {name for one in operands[1:] for name in _REGISTER.findall(one)}
+    registers = {name for operand in operands[1:] for name in _REGISTER.findall(operand)}
     return instruction.opcode in _PASSING_ALONE and len(registers) == 1
 
 
@@ -251,7 +257,7 @@ def _sums(function: Function, indices: tuple[int, ...], products: Collection[int
     ends = set(products)
     for index in indices:
         instruction = function.instructions[index]
-        operands = [one.strip().removesuffix(".reuse") for one in instruction.operands.split(",")]
+        operands = [part.strip().removesuffix(".reuse") for part in instruction.operands.split(",")]
         if index in ends:
             if instruction.opcode not in _ADDED:
                 return None
@@ -267,20 +273,20 @@ def _loads(
     function: Function, operands: list[str], writer: dict[int, int], sources: dict[int, frozenset[int]]
 ) -> frozenset[int]:
     """The loads from shared, device or constant memory that the registers of some operands come from."""
-    found: set[int] = set()
+    result: set[int] = set()
     for number in (int(name) for operand in operands for name in _REGISTER.findall(operand)):
-        at = writer.get(number)
-        if at is None:
+        index = writer.get(number)
+        if index is None:
             continue
-        instruction = function.instructions[at]
+        instruction = function.instructions[index]
         if _is_constant(instruction) or (
             instruction.info.opclass is OpcodeClass.LOAD
             and (is_shared(instruction) or is_global(instruction))
         ):
-            found.add(at)
+            result.add(index)
         else:
-            found.update(sources.get(at, ()))
-    return frozenset(found)
+            result.update(sources.get(index, ()))
+    return frozenset(result)
 
 
 def _is_constant(instruction: Instruction) -> bool:
@@ -288,23 +294,23 @@ def _is_constant(instruction: Instruction) -> bool:
     return instruction.opcode == "LDC" and bool(instruction.uses)
 
 
-def with_sharing(found: ProductLoop, form: CodeForm, profile: KernelProfile) -> ProductLoop:
+def with_sharing(loop: ProductLoop, form: CodeForm, profile: KernelProfile) -> ProductLoop:
     """The loop with what neighbouring threads share of what they load from device and constant memory.
 
     Of windows, which a filter or stencil moves by what a neighbour is ahead, and of constants that are the
     same for a warp, a tile in shared memory brings no more than L1 has already; registers do.
     """
-    function, launch = found.function, profile.launch
+    function, launch = loop.function, profile.launch
     uniform = tuple(
         index
-        for index in found.constants
+        for index in loop.constants
         for shape in (access_shape(function, index, form, launch),)
         if shape.lie is Lie.SAME and shape.run == WARP
     )
     beside = {index: run for run in neighbours(function) for index in run.indices}
     shapes = {
         index: access_shape(function, index, form, launch)
-        for index in found.loads
+        for index in loop.loads
         if not is_shared(function.instructions[index])
     }
     known = [(index, shape) for index, shape in shapes.items() if shape.lie is Lie.NEIGHBOURS]
@@ -312,10 +318,10 @@ def with_sharing(found: ProductLoop, form: CodeForm, profile: KernelProfile) -> 
         run = beside.get(index)
         moves = run.width_bytes if run is not None else abs(step_of_pass(function, index) or 0)
         if moves == shape.distance:
-            return replace(found, windows=True, uniform=uniform)
+            return replace(loop, windows=True, uniform=uniform)
     unknown = [index for index, shape in shapes.items() if shape.lie in {Lie.UNKNOWN, Lie.ROWS}]
     overlap = [index for index in unknown if _overlaps(function, profile, index, beside.get(index))]
-    return replace(found, windows=not known and 2 * len(overlap) > len(unknown), uniform=uniform)
+    return replace(loop, windows=not known and 2 * len(overlap) > len(unknown), uniform=uniform)
 
 
 def _overlaps(function: Function, profile: KernelProfile, index: int, run: Neighbours | None) -> bool:
@@ -332,21 +338,22 @@ def _overlaps(function: Function, profile: KernelProfile, index: int, run: Neigh
     return bool(sectors[index] * SECTOR_BYTES < threads * apart)
 
 
-def times_loaded(program: Program, profile: KernelProfile, found: ProductLoop) -> float | None:
+def times_loaded(program: Program, profile: KernelProfile, loop: ProductLoop) -> float | None:
     """How often, over all threads, each value of a loop's loads is loaded; None where nothing was counted.
 
     From shared memory: bytes read over bytes written to it. From device memory: bytes that the threads asked
     for over those that L1 did not have, which is as often as a tile in shared memory could serve them.
     """
-    kernel = found.function.name
-    executed = executed_warps(profile, found.function)
+    kernel = loop.function.name
+    executed = executed_warps(profile, loop.function)
     if executed is None:
         return None
-    if found.from_shared:
+    if loop.from_shared:
         read = sum(
-            _bytes(one.function, counts, one.loads)
-            for one in product_loops(program, kernel, profile)
-            if one.from_shared and (counts := executed_warps(profile, one.function)) is not None
+            _bytes(product_loop.function, counts, product_loop.loads)
+            for product_loop in product_loops(program, kernel, profile)
+            if product_loop.from_shared
+            and (counts := executed_warps(profile, product_loop.function)) is not None
         )
         written = sum(
             _bytes(function, counts, _shared_writes(function))
@@ -354,13 +361,13 @@ def times_loaded(program: Program, profile: KernelProfile, found: ProductLoop) -
             if (counts := executed_warps(profile, function)) is not None
         )
         return read / written if written else None
-    read = _bytes(found.function, executed, found.loads)
+    read = _bytes(loop.function, executed, loop.loads)
     hits = profile.metric(_HIT_RATE)
     traffic = kernel_traffic(program, kernel, profile)
-    sectors = metric(profile, _SECTORS, found.function)
+    sectors = metric(profile, _SECTORS, loop.function)
     if hits is None or traffic is None or sectors is None:
         return None
-    missed = float(sectors[list(found.loads)].sum()) * SECTOR_BYTES * (1 - hits / 100)
+    missed = float(sectors[list(loop.loads)].sum()) * SECTOR_BYTES * (1 - hits / 100)
     return read / missed if missed > 0 else None
 
 

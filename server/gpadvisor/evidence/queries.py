@@ -33,7 +33,7 @@ def stalled(blame: Blame) -> Mask:
 
 def by_class(blame: Blame, classes: Collection[DependencyClass]) -> Mask:
     """Rows whose dependency is of one of the classes of Fig. 5."""
-    chosen = np.array([known in classes for known in CLASSES], dtype=bool)
+    chosen = np.array([kind in classes for kind in CLASSES], dtype=bool)
     return chosen[blame.rows.dependency_class]
 
 
@@ -45,8 +45,8 @@ def by_role(blame: Blame, *roles: Role) -> Mask:
 def waits_to_hide(blame: Blame, program: Program) -> Mask:
     """Rows of waits between a def and a use that are both known: other work in between would hide them."""
     rows = blame.rows
-    found = by_role(blame, Role.BLAMED) & by_stall(blame, _DEPENDENT) & by_class(blame, _ON_VALUES)
-    inside: Mask = found & (rows.def_index != NO_INDEX) & (rows.use_index != NO_INDEX)
+    mask = by_role(blame, Role.BLAMED) & by_stall(blame, _DEPENDENT) & by_class(blame, _ON_VALUES)
+    inside: Mask = mask & (rows.def_index != NO_INDEX) & (rows.use_index != NO_INDEX)
     return inside & (rows.function < len(program.functions))
 
 
@@ -75,21 +75,21 @@ def by_instruction(
     blame: Blame, program: Program, column: NDArray[np.int32], test: Callable[[Instruction], bool]
 ) -> Mask:
     """Rows whose instruction in an index column passes a test; each instruction is tested once."""
-    found = np.zeros(len(blame.rows), dtype=bool)
+    result = np.zeros(len(blame.rows), dtype=bool)
     inside = np.flatnonzero((column != NO_INDEX) & (blame.rows.function < len(program.functions)))
     keys = blame.rows.function[inside].astype(np.int64) << 32 | column[inside]
     unique, inverse = np.unique(keys, return_inverse=True)
     passed = [test(program.functions[key >> 32].instructions[key & 0xFFFFFFFF]) for key in unique.tolist()]
-    found[inside] = np.array(passed, dtype=bool)[inverse] if passed else False
-    return found
+    result[inside] = np.array(passed, dtype=bool)[inverse] if passed else False
+    return result
 
 
 def by_place(blame: Blame, column: NDArray[np.int32], places: Collection[tuple[FunctionId, int]]) -> Mask:
     """Rows whose instruction in an index column is one of the places."""
     wanted = np.array([function << 32 | index for function, index in places], dtype=np.int64)
     keys = blame.rows.function.astype(np.int64) << 32 | np.maximum(column, 0)
-    found: Mask = np.isin(keys, wanted) & (column != NO_INDEX)
-    return found
+    mask: Mask = np.isin(keys, wanted) & (column != NO_INDEX)
+    return mask
 
 
 def samples(blame: Blame, rows: Rows | Mask) -> int:
@@ -138,11 +138,11 @@ def _active_by_block(blame: Blame, function: Function) -> NDArray[np.int64]:
 
 def function_location(function: Function) -> SourceLocation | None:
     """The first line of a function: the smallest one near its entry that is not inlined from elsewhere."""
-    own = [entry.location for entry in function.lines[:32] if entry is not None and not entry.inline]
-    if not own:
+    locations = [entry.location for entry in function.lines[:32] if entry is not None and not entry.inline]
+    if not locations:
         return None
-    file = own[0].file
-    return min((place for place in own if place.file == file), key=lambda place: place.line)
+    file = locations[0].file
+    return min((place for place in locations if place.file == file), key=lambda place: place.line)
 
 
 def function_scope(program: Program, function: Function) -> Scope:
@@ -183,14 +183,14 @@ def kernel_functions(program: Program, kernel: str) -> tuple[Function, ...]:
     entry = kernel_function(program, kernel)
     if entry is None:
         return ()
-    seen = {entry.id}
+    function_ids = {entry.id}
     pending = [entry]
     while pending:
         for call in pending.pop().calls:
-            if call.callee is not None and call.callee not in seen:
-                seen.add(call.callee)
+            if call.callee is not None and call.callee not in function_ids:
+                function_ids.add(call.callee)
                 pending.append(program.functions[call.callee])
-    return tuple(function for function in program.functions if function.id in seen)
+    return tuple(function for function in program.functions if function.id in function_ids)
 
 
 LoopKey = tuple[FunctionId, LoopId | None]
@@ -219,8 +219,8 @@ def regions(
         function = program.functions[function_id]
         loop = under[position] if loops is not None else function.innermost_loop(at[position])
         grouped.setdefault((function.id, loop), []).append(row)
-    known = {key[0] for key in grouped if key is not None}
-    active = {one: _active_by_block(blame, program.functions[one]) for one in known}
+    function_ids = {key[0] for key in grouped if key is not None}
+    active = {one: _active_by_block(blame, program.functions[one]) for one in function_ids}
     found = [
         Region(
             scope=kernel_scope(program, kernel) if key is None else _scope(program, *key),
@@ -232,28 +232,32 @@ def regions(
     return tuple(sorted(found, key=lambda region: (-samples(blame, region.rows), int(region.rows[0]))))
 
 
-def _scope(program: Program, at: FunctionId, loop: LoopId | None) -> Scope:
-    function = program.functions[at]
+def _scope(program: Program, function_id: FunctionId, loop: LoopId | None) -> Scope:
+    function = program.functions[function_id]
     return function_scope(program, function) if loop is None else loop_scope(function, loop)
 
 
-def _active(program: Program, at: FunctionId, loop: LoopId | None, by_block: NDArray[np.int64]) -> int:
+def _active(
+    program: Program, function_id: FunctionId, loop: LoopId | None, by_block: NDArray[np.int64]
+) -> int:
     """The sum of A over a function, or over a loop with what is nested in it (Eq. 5)."""
     return int(
-        by_block.sum() if loop is None else by_block[[*program.functions[at].loops[loop].blocks]].sum()
+        by_block.sum()
+        if loop is None
+        else by_block[[*program.functions[function_id].loops[loop].blocks]].sum()
     )
 
 
 def is_recursive(program: Program, function: Function) -> bool:
     """Whether a function can reach itself through calls, as far as the code names them."""
-    seen: set[FunctionId] = set()
+    function_ids: set[FunctionId] = set()
     pending = [function]
     while pending:
         for call in pending.pop().calls:
             if call.callee == function.id:
                 return True
-            if call.callee is not None and call.callee not in seen:
-                seen.add(call.callee)
+            if call.callee is not None and call.callee not in function_ids:
+                function_ids.add(call.callee)
                 pending.append(program.functions[call.callee])
     return False
 

@@ -81,15 +81,15 @@ def _before(function: Function, definition: int, wanted: int) -> tuple[int, str 
     for index in range(definition - 1, start - 1, -1):
         if slots >= wanted:
             return slots, None, None, False
-        other = function.instructions[index]
-        if other.info.opclass in _FENCES:
-            kind = "a call" if other.info.opclass is OpcodeClass.CALL else "a barrier"
+        instruction = function.instructions[index]
+        if instruction.info.opclass in _FENCES:
+            kind = "a call" if instruction.info.opclass is OpcodeClass.CALL else "a barrier"
             return slots, kind, index, False
-        if inputs.intersection(other.defs):
-            if other.info.opclass in _SOURCES:
-                return slots, f"the {other.opcode} that makes its operand", index, False
-            inputs.update(other.uses)
-        elif may_write(moved, other):
+        if inputs.intersection(instruction.defs):
+            if instruction.info.opclass in _SOURCES:
+                return slots, f"the {instruction.opcode} that makes its operand", index, False
+            inputs.update(instruction.uses)
+        elif may_write(moved, instruction):
             if is_ordered(moved):
                 return slots, "a store before it, as it is volatile or atomic,", index, False
             return slots, "a store that may write what it reads", index, True
@@ -111,20 +111,20 @@ def _into_pass_before(
         return slots, "the start of its basic block", start, False
     facts = loop_facts(function, loop)
     if facts.barriers:
-        at = next(i for i in facts.indices if function.instructions[i].info.opclass is OpcodeClass.BARRIER)
-        return slots, "a barrier in its loop", at, False
+        index = next(i for i in facts.indices if function.instructions[i].info.opclass is OpcodeClass.BARRIER)
+        return slots, "a barrier in its loop", index, False
     if is_recurrence(function, loop, definition):
         return slots, "its own result of the pass before", definition, False
     return min(wanted, slots + len(facts.indices)), None, None, False
 
 
-def may_write(load: Instruction, other: Instruction) -> bool:
+def may_write(load: Instruction, instruction: Instruction) -> bool:
     """Whether a store may change what a load reads; read-only loads are safe by their modifier."""
-    if load.info.opclass is not OpcodeClass.LOAD or other.info.opclass not in _WRITES:
+    if load.info.opclass is not OpcodeClass.LOAD or instruction.info.opclass not in _WRITES:
         return False
     if "CONSTANT" in load.modifiers or "NC" in load.modifiers:
         return False
-    spaces = (load.info.space, other.info.space)
+    spaces = (load.info.space, instruction.info.space)
     return spaces[0] == spaces[1] or all(space in DEVICE_SPACES for space in spaces)
 
 
@@ -186,24 +186,26 @@ def store_behind(function: Function, definition: int, use: int, wanted: int) -> 
     store = function.instructions[use]
     if store.info.opclass is not OpcodeClass.STORE or not is_shared(store) or loop is None:
         return None
-    behind = [at for at in loop_facts(function, loop).indices if at > use]
+    behind = [position for position in loop_facts(function, loop).indices if position > use]
     if loop != function.innermost_loop(definition) or not behind:
         return None
-    kept = set(address_registers(function, use))
+    registers = set(address_registers(function, use))
     work: list[int] = []
     loads = False
-    for at in behind:
-        one = function.instructions[at]
-        if one.info.opclass is OpcodeClass.BARRIER and len(work) >= wanted and loads:
-            return work[-1], at
-        if one.info.opclass in _FENCES or one.opcode in _WARP_FENCES:
+    for index in behind:
+        instruction = function.instructions[index]
+        if instruction.info.opclass is OpcodeClass.BARRIER and len(work) >= wanted and loads:
+            return work[-1], index
+        if instruction.info.opclass in _FENCES or instruction.opcode in _WARP_FENCES:
             return None
-        if is_shared(one) and one.info.opclass is OpcodeClass.LOAD:
-            if same_pointer(function, use, at) or not kept.isdisjoint(address_registers(function, at)):
+        if is_shared(instruction) and instruction.info.opclass is OpcodeClass.LOAD:
+            if same_pointer(function, use, index) or not registers.isdisjoint(
+                address_registers(function, index)
+            ):
                 return None  # its own thread may read it back
             loads = True
-        elif one.info.pipe in _ARITHMETIC and loads and every_pass(function, loop, at):
-            work.append(at)
+        elif instruction.info.pipe in _ARITHMETIC and loads and every_pass(function, loop, index):
+            work.append(index)
     return None
 
 

@@ -63,18 +63,19 @@ def _cure(function: Function, loop: LoopId, passes: float) -> str:
 
 def _loop_of_repeated(function: Function, index: int) -> LoopId | None:
     """The outermost loop in which a store goes to one element that nothing in it reads."""
-    store, found = function.instructions[index], None
+    store, loop_id = function.instructions[index], None
     if store.info.opclass is not OpcodeClass.STORE or not is_global(store) or store.guard is not None:
         return None
     for loop in function.enclosing_loops(index):
         inside = set(loop_indices(function, loop))
         moved = any(
-            inside & function.reaching.definitions(index, one) for one in address_registers(function, index)
+            inside & function.reaching.definitions(index, register)
+            for register in address_registers(function, index)
         )
         if moved or not _in_every_pass(function, loop, index) or _is_seen(function, inside, index):
             break
-        found = loop
-    return found
+        loop_id = loop
+    return loop_id
 
 
 def _in_every_pass(function: Function, loop: LoopId, index: int) -> bool:
@@ -95,12 +96,14 @@ def _dominates(function: Function, above: BlockId, block: BlockId | None) -> boo
 
 def _is_seen(function: Function, inside: set[int], store: int) -> bool:
     """Whether something in a loop may read what a store writes, or tell others that it is there."""
-    for at in inside:
-        one = function.instructions[at]
-        if one.info.opclass in _SEEN_BY_OTHERS or is_atomic(one):
+    for index in inside:
+        instruction = function.instructions[index]
+        if instruction.info.opclass in _SEEN_BY_OTHERS or is_atomic(instruction):
             return True
-        loads = is_global(one) and one.info.opclass is not OpcodeClass.STORE
-        if (is_global(one) and is_ordered(one)) or (loads and _may_read(function, at, store)):
+        loads = is_global(instruction) and instruction.info.opclass is not OpcodeClass.STORE
+        if (is_global(instruction) and is_ordered(instruction)) or (
+            loads and _may_read(function, index, store)
+        ):
             return True
     return False
 

@@ -24,7 +24,7 @@ EXPOSED: Final = 32
 
 def rolled_loops(program: Program, kernel: str) -> tuple[StaticSite, ...]:
     """Short counted loops whose global loads could be in flight for several passes, and are not."""
-    found = []
+    sites = []
     for function in kernel_functions(program, kernel):
         library = {index for sequence in math_sequences(function) for index in sequence.indices}
         for loop in function.loops if function.kind is not FunctionKind.MATH_HELPER else ():
@@ -36,8 +36,8 @@ def rolled_loops(program: Program, kernel: str) -> tuple[StaticSite, ...]:
                 count = sum(_is_global_load(function, index) for index in facts.indices)
                 loads = "a global load" if count == 1 else f"{count} global loads"
                 detail = f"loop of {len(facts.indices)} instructions with {loads}, not unrolled"
-                found.append(StaticSite(function=function.id, index=start, detail=detail))
-    return tuple(found)
+                sites.append(StaticSite(function=function.id, index=start, detail=detail))
+    return tuple(sites)
 
 
 def _is_global_load(function: Function, index: int) -> bool:
@@ -59,7 +59,7 @@ def _could_overlap(function: Function, loop: LoopId) -> bool:
     if any(entry is not None and count > 1 for entry, count in lines.items()):
         return False  # one source line that loads several times: several passes, or several elements of one
     code = [function.instructions[index] for index in facts.indices]
-    if any(one.guard is not None and is_memory(one) for one in code):
+    if any(instruction.guard is not None and is_memory(instruction) for instruction in code):
         return False  # accesses under a condition, without a branch around them
     infos = [one.info for one in code]
     if any(info.opclass in _HOLDS_ORDER for info in infos) or any(is_ordered(one) for one in code):
@@ -83,7 +83,7 @@ def _remainder(function: Function, loop: Loop) -> bool:
         same.update(one.id for one in function.loops if one.location == loop.location)
     else:
         same.update(one.id for one in function.loops if _is_multiple(function, one.id, loop.id))
-    return any(loop_facts(function, other).copies > 1 for other in same - {loop.id})
+    return any(loop_facts(function, loop_id).copies > 1 for loop_id in same - {loop.id})
 
 
 def _is_multiple(function: Function, larger: LoopId, loop: LoopId) -> bool:
@@ -91,10 +91,10 @@ def _is_multiple(function: Function, larger: LoopId, loop: LoopId) -> bool:
     several, once = (
         Counter(
             (function.instructions[index].opcode, function.instructions[index].modifiers)
-            for index in loop_facts(function, one).indices
+            for index in loop_facts(function, loop_id).indices
             if _is_global_load(function, index)
         )
-        for one in (larger, loop)
+        for loop_id in (larger, loop)
     )
     times = {several[kind] / count for kind, count in once.items()}
     return several.keys() == once.keys() and len(times) == 1 and min(times) > 1

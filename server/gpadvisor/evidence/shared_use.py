@@ -77,9 +77,9 @@ def written_bytes(program: Program, kernel: str, profile: KernelProfile) -> Writ
 
 def _working(profile: KernelProfile, function: Function) -> Values | None:
     """Threads that execute each instruction; whole warps where nobody counted threads."""
-    found = counted_threads(profile, function)
+    result = counted_threads(profile, function)
     warps = executed_warps(profile, function)
-    return WARP * warps if found is None and warps is not None else found
+    return WARP * warps if result is None and warps is not None else result
 
 
 def _writes(instruction: Instruction) -> int | None:
@@ -95,28 +95,28 @@ def _writes(instruction: Instruction) -> int | None:
 
 def _bracket(instruction: Instruction) -> str:
     """The address in shared memory: the first of a copy's two."""
-    found = _ADDRESS.search(instruction.operands)
-    return "" if found is None else found[1]
+    match = _ADDRESS.search(instruction.operands)
+    return "" if match is None else match[1]
 
 
 def _makers(function: Function, index: int) -> frozenset[int] | None:
     """What an address is computed by, where each pass computes the same; None where that may change."""
     names = set(_REGISTER.findall(_bracket(function.instructions[index])))
     uses = function.instructions[index].uses
-    pending = [(index, one) for one in uses if _FILES.get(register_file(one), "") + str(one & 255) in names]
-    seen: set[int] = set()
+    pending = [(index, use) for use in uses if _FILES.get(register_file(use), "") + str(use & 255) in names]
+    visited: set[int] = set()
     while pending:
-        at, wanted = pending.pop()
-        writers = function.reaching.definitions(at, wanted)
-        if len(writers) != 1 or len(seen) > _MOST:
+        position, register = pending.pop()
+        writers = function.reaching.definitions(position, register)
+        if len(writers) != 1 or len(visited) > _MOST:
             return None  # another pass, another way, or a caller's
         (writer,) = writers
-        if writer in seen:
+        if writer in visited:
             continue
-        seen.add(writer)
+        visited.add(writer)
         maker = function.instructions[writer]
         same = maker.info.opclass in COMPUTING or maker.info.opclass is OpcodeClass.SPECIAL_REGISTER
         if not same and maker.info.space is not MemorySpace.CONSTANT:
             return None
         pending += [(writer, used) for used in maker.uses]
-    return frozenset(seen)
+    return frozenset(visited)

@@ -71,7 +71,7 @@ class Traffic:
         """The same with what some instructions waste taken for needed."""
         return replace(
             self,
-            ideal_sectors=self.ideal_sectors + sum(self.scattered.get(one, 0.0) for one in places),
+            ideal_sectors=self.ideal_sectors + sum(self.scattered.get(place, 0.0) for place in places),
             ideal_wavefronts_shared=self.ideal_wavefronts_shared
             + sum(self.conflicting.get(one, 0.0) for one in places),
             scattered={one: waste for one, waste in self.scattered.items() if one not in places},

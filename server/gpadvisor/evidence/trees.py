@@ -49,7 +49,7 @@ def tree_barriers(function: Function) -> tuple[int, ...]:
 def in_level_loop(function: Function, index: int) -> bool:
     """Whether an instruction stands in a loop with a barrier whose bound or distance halves or doubles."""
     for loop in function.enclosing_loops(index):
-        code = [function.instructions[at] for at in loop_indices(function, loop)]
+        code = [function.instructions[position] for position in loop_indices(function, loop)]
         if any(map(is_whole_block, code)) and _halved(code):
             return True
     return False
@@ -63,9 +63,9 @@ def leaves_by_remainder(function: Function, loop: LoopId) -> bool:
     code = [function.instructions[index] for index in loop_indices(function, loop)]
     bounds = _halved(code)
     return any(
-        _is_of_remainder(code[:at], one, set(tested), bounds)
-        for at, one in enumerate(code)
-        if (tested := _tested_for_zero(one))
+        _is_of_remainder(code[:position], instruction, set(tested), bounds)
+        for position, instruction in enumerate(code)
+        if (tested := _tested_for_zero(instruction))
     )
 
 
@@ -83,20 +83,20 @@ _DIVIDES: Final = frozenset({"MUFU", "LOP3"})
 
 
 def _is_of_remainder(
-    before: Sequence[Instruction], test: Instruction, asked: set[Register], bounds: set[Register]
+    before: Sequence[Instruction], test: Instruction, registers: set[Register], bounds: set[Register]
 ) -> bool:
     """Whether a test asks what a division or a mask has made of a bound, by the code in front of it."""
     divides = test.opcode in _DIVIDES
-    for one in reversed(before):
-        if bounds & asked and divides:
+    for instruction in reversed(before):
+        if bounds & registers and divides:
             return True
-        if not asked.intersection(one.defs):
+        if not registers.intersection(instruction.defs):
             continue
-        divides = divides or one.opcode in _DIVIDES
-        if one.guard is None:
-            asked = asked.difference(one.defs)
-        asked = asked.union(one.uses)
-    return divides and bool(bounds & asked)
+        divides = divides or instruction.opcode in _DIVIDES
+        if instruction.guard is None:
+            registers = registers.difference(instruction.defs)
+        registers = registers.union(instruction.uses)
+    return divides and bool(bounds & registers)
 
 
 def _has_shared_tree(function: Function, loop: LoopId) -> bool:
@@ -105,7 +105,7 @@ def _has_shared_tree(function: Function, loop: LoopId) -> bool:
     code = [function.instructions[index] for index in indices]
     if any(other.parent == loop for other in function.loops):
         return False
-    if sum(one.info.opclass is OpcodeClass.BARRIER for one in code) not in {1, 2}:
+    if sum(instruction.info.opclass is OpcodeClass.BARRIER for instruction in code) not in {1, 2}:
         return False
     bounds = _halved(code)
     compared = [one for one in code if one.opcode in _COMPARES and bounds.intersection(one.uses)]
@@ -150,12 +150,12 @@ def _adds_up(code: Sequence[Instruction], bounding: Sequence[Instruction]) -> bo
     stores = [one for one in memory if one.info.opclass is OpcodeClass.STORE]
     made_by: dict[Register, Instruction] = {}
     makers = []
-    for one in (*code, *code):  # a value may be made in the pass before
-        if one in stores:
-            value = stored_value(one)
+    for instruction in (*code, *code):  # a value may be made in the pass before
+        if instruction in stores:
+            value = stored_value(instruction)
             makers += [made_by[value]] if value in made_by else []
-        if "MOV" not in one.modifiers:
-            made_by.update(dict.fromkeys(one.defs, one))
+        if "MOV" not in instruction.modifiers:
+            made_by.update(dict.fromkeys(instruction.defs, instruction))
     if not loads or not any(maker.opcode in _ADDS | _SELECTS for maker in makers):
         return False
     if len(loads) >= 2 * len(stores):
@@ -167,7 +167,7 @@ def _adds_up(code: Sequence[Instruction], bounding: Sequence[Instruction]) -> bo
 
 def _halved(code: Sequence[Instruction]) -> set[Register]:
     """What shifts by one bit from pass to pass, in place or by way of a copy."""
-    copies = [one for one in code if is_copy(one)]
+    copies = [instruction for instruction in code if is_copy(instruction)]
     return {
         written
         for one in code
@@ -177,11 +177,11 @@ def _halved(code: Sequence[Instruction]) -> set[Register]:
     }
 
 
-def _copies_of(made: Register, copies: Sequence[Instruction]) -> set[Register]:
+def _copies_of(register: Register, copies: Sequence[Instruction]) -> set[Register]:
     """A register and those that its value gets to, by one copy or, as in debug builds, by several."""
-    held = {made}
+    held = {register}
     while True:
-        more = {written for one in copies if held.intersection(one.uses) for written in one.defs} - held
+        more = {written for copy in copies if held.intersection(copy.uses) for written in copy.defs} - held
         if not more:
             return held
         held |= more
@@ -189,7 +189,7 @@ def _copies_of(made: Register, copies: Sequence[Instruction]) -> set[Register]:
 
 def _stops_at_warp(code: Sequence[Instruction], bounds: set[Register]) -> bool:
     """Whether a bound that falls is left at 32 or more, so that one warp does the rest by itself."""
-    if not any("R" in one.modifiers for one in code if bounds.intersection(one.defs)):
+    if not any("R" in instruction.modifiers for instruction in code if bounds.intersection(instruction.defs)):
         return False
     held = bounds.union(*(one.uses for one in code if is_copy(one) and bounds.intersection(one.defs)))
     held |= {
@@ -243,14 +243,16 @@ _NEAR: Final = 64
 def _level_bounds(function: Function, start: int, end: int) -> Iterator[tuple[Instruction, int]]:
     """The conditions of what is stored between two barriers, each with its power of two."""
     for index in range(start, end):
-        one = function.instructions[index]
-        if one.guard is None or not (is_memory(one) or one.info.opclass is OpcodeClass.BRANCH):
+        instruction = function.instructions[index]
+        if instruction.guard is None or not (
+            is_memory(instruction) or instruction.info.opclass is OpcodeClass.BRANCH
+        ):
             continue
         condition = next(
             (
                 made
                 for made in reversed(function.instructions[max(index - _NEAR, 0) : index])
-                if one.guard.register in made.defs
+                if instruction.guard.register in made.defs
             ),
             None,
         )

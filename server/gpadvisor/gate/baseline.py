@@ -70,10 +70,10 @@ class Difference:
 
 def joined(states: Iterable[Findings]) -> Findings:
     """The states of several inputs as one."""
-    every = list(states)
+    parts = list(states)
     return Findings(
-        examined=tuple(sorted({one for state in every for one in state.examined}, key=_examined_order)),
-        known=tuple(sorted((one for state in every for one in state.known), key=_known_order)),
+        examined=tuple(sorted({one for state in parts for one in state.examined}, key=_examined_order)),
+        known=tuple(sorted((one for state in parts for one in state.known), key=_known_order)),
     )
 
 
@@ -111,16 +111,16 @@ def parse(data: bytes, name: str) -> Findings:
     return Findings(examined=tuple(examined), known=tuple(known))
 
 
-def difference(baseline: Findings, now: Findings) -> Difference:
+def difference(baseline: Findings, findings: Findings) -> Difference:
     """What is new, known and fixed; a kernel of another device or compiler is not compared.
 
     Equal fingerprints are the same suggestion, else the only one of a rule, kernel and file on both sides.
     """
-    comparable, reasons = _comparable(baseline, now)
-    found = [one for one in now.known if (one.kernel, one.device) in comparable]
+    comparable, reasons = _comparable(baseline, findings)
+    found = [one for one in findings.known if (one.kernel, one.device) in comparable]
     before = [one for one in baseline.known if (one.kernel, one.device) in comparable]
     pairs = _pairs(before, found)
-    kernels = {one.kernel for one in now.examined}
+    kernels = {one.kernel for one in findings.examined}
     return Difference(
         new=tuple(one for one in found if one not in pairs),
         known=tuple(one for one in found if one in pairs),
@@ -130,37 +130,37 @@ def difference(baseline: Findings, now: Findings) -> Difference:
     )
 
 
-def updated(baseline: Findings, now: Findings, version: str) -> Findings:
+def updated(baseline: Findings, findings: Findings, version: str) -> Findings:
     """The baseline with what was looked at replaced; the first version and a person's note are kept."""
-    seen = {(one.kernel, one.device) for one in now.examined}
-    before = [one for one in baseline.known if (one.kernel, one.device) in seen]
-    pairs = _pairs(before, now.known)
+    visited = {(one.kernel, one.device) for one in findings.examined}
+    before = [one for one in baseline.known if (one.kernel, one.device) in visited]
+    pairs = _pairs(before, findings.known)
     current = []
-    for one in now.known:
+    for one in findings.known:
         old = pairs.get(one)
         current.append(
             replace(one, since=old.since, note=old.note) if old is not None else replace(one, since=version)
         )
     return Findings(
         examined=(
-            *now.examined,
-            *(one for one in baseline.examined if (one.kernel, one.device) not in seen),
+            *findings.examined,
+            *(one for one in baseline.examined if (one.kernel, one.device) not in visited),
         ),
-        known=(*current, *(one for one in baseline.known if (one.kernel, one.device) not in seen)),
+        known=(*current, *(one for one in baseline.known if (one.kernel, one.device) not in visited)),
     )
 
 
-def _comparable(baseline: Findings, now: Findings) -> tuple[set[tuple[str, str]], list[str]]:
+def _comparable(baseline: Findings, findings: Findings) -> tuple[set[tuple[str, str]], list[str]]:
     """Kernels that both states saw alike, or that the baseline has never seen; and why others are not."""
     known: dict[str, list[Examined]] = {}
     for one in baseline.examined:
         known.setdefault(one.kernel, []).append(one)
-    if baseline.examined and now.examined and not any(one.kernel in known for one in now.examined):
+    if baseline.examined and findings.examined and not any(one.kernel in known for one in findings.examined):
         return set(), ["no kernel of the baseline is in the input: it is another project's, or out of date"]
     comparable: set[tuple[str, str]] = set()
     reasons: dict[str, None] = {}
     devices = {one.device for one in baseline.examined}
-    for one in now.examined:
+    for one in findings.examined:
         same = [old for old in known.get(one.kernel, ()) if old.device == one.device]
         if not same and (one.kernel in known or (devices and one.device not in devices)):
             of = ", ".join(sorted({old.device for old in known.get(one.kernel, baseline.examined)}))
@@ -173,8 +173,8 @@ def _comparable(baseline: Findings, now: Findings) -> tuple[set[tuple[str, str]]
     return comparable, list(reasons)
 
 
-def _same_compiler(one: Examined, other: Examined) -> bool:
-    return not one.compiler or not other.compiler or one.compiler == other.compiler
+def _same_compiler(examined: Examined, other: Examined) -> bool:
+    return not examined.compiler or not other.compiler or examined.compiler == other.compiler
 
 
 def _pairs(before: Sequence[Known], now: Sequence[Known]) -> dict[Known, Known]:
@@ -198,8 +198,8 @@ def _known_order(one: Known) -> tuple[str, ...]:
     return one.kernel, one.rule, one.file, one.device, one.fingerprint
 
 
-def _examined_order(one: Examined) -> tuple[str, ...]:
-    return one.kernel, one.device, one.compiler
+def _examined_order(examined: Examined) -> tuple[str, ...]:
+    return examined.kernel, examined.device, examined.compiler
 
 
 def _row(one: Known | Examined) -> Mapping[str, Any]:

@@ -20,9 +20,9 @@ _SIGN = {GateOutcome.PASS: "pass", GateOutcome.FAIL: "FAIL", GateOutcome.INCONCL
 def gate_text(checks: Sequence[GateCheck], width: int) -> str:
     """The verdict and each check, for a terminal of so many columns."""
     lines = [f"Gate: {verdict(checks).value}"]
-    for one in cleaned(tuple(checks)):
-        lead = f"  {_SIGN[one.outcome]:<12}  {one.limit:<8}"
-        lines += wrap(_sentence(one), width, " " * _INDENT, f"{lead:<{_INDENT - 1}} ")
+    for check in cleaned(tuple(checks)):
+        lead = f"  {_SIGN[check.outcome]:<12}  {check.limit:<8}"
+        lines += wrap(_sentence(check), width, " " * _INDENT, f"{lead:<{_INDENT - 1}} ")
     return "\n".join(lines) + "\n"
 
 
@@ -44,23 +44,23 @@ def gate_json(checks: Sequence[GateCheck]) -> dict[str, Any]:
         "verdict": verdict(checks).value,
         "checks": [
             {
-                "kernel": one.kernel,
-                "limit": one.limit,
-                "quantity": one.quantity,
-                "outcome": one.outcome.value,
-                "before": one.before,
-                "after": one.after,
-                "band": one.band,
-                "reason": one.reason,
+                "kernel": check.kernel,
+                "limit": check.limit,
+                "quantity": check.quantity,
+                "outcome": check.outcome.value,
+                "before": check.before,
+                "after": check.after,
+                "band": check.band,
+                "reason": check.reason,
             }
-            for one in checks
+            for check in checks
         ],
     }
 
 
 def gate_junit(checks: Sequence[GateCheck]) -> str:
     """A test case for each check; what is inconclusive is an error."""
-    counts = {outcome: sum(one.outcome is outcome for one in checks) for outcome in GateOutcome}
+    counts = {outcome: sum(gate_check.outcome is outcome for gate_check in checks) for outcome in GateOutcome}
     suite = ET.Element(
         "testsuite",
         name="gpadvisor compare",
@@ -68,11 +68,11 @@ def gate_junit(checks: Sequence[GateCheck]) -> str:
         failures=str(counts[GateOutcome.FAIL]),
         errors=str(counts[GateOutcome.INCONCLUSIVE]),
     )
-    for one in cleaned(tuple(checks)):
-        case = ET.SubElement(suite, "testcase", classname=one.kernel or "all kernels", name=one.limit)
-        if one.outcome is not GateOutcome.PASS:
-            kind = "failure" if one.outcome is GateOutcome.FAIL else "error"
-            ET.SubElement(case, kind, message=_sentence(one))
+    for check in cleaned(tuple(checks)):
+        case = ET.SubElement(suite, "testcase", classname=check.kernel or "all kernels", name=check.limit)
+        if check.outcome is not GateOutcome.PASS:
+            kind = "failure" if check.outcome is GateOutcome.FAIL else "error"
+            ET.SubElement(case, kind, message=_sentence(check))
     suites = ET.Element("testsuites")
     suites.append(suite)
     ET.indent(suites)
@@ -87,16 +87,16 @@ def _sentence(one: GateCheck) -> str:
     return ": ".join(part for part in (kernel, values, one.reason) if part)
 
 
-def _value(one: GateCheck, value: float | None) -> str:
+def _value(check: GateCheck, value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value / 1000:,.4g} us" if one.quantity == TIME else f"{value:,.15g}"
+    return f"{value / 1000:,.4g} us" if check.quantity == TIME else f"{value:,.15g}"
 
 
-def _change(one: GateCheck) -> str:
-    if one.before is None or one.after is None:
+def _change(check: GateCheck) -> str:
+    if check.before is None or check.after is None:
         return ""
-    if not one.before:
-        return "as before" if not one.after else f"+{one.after:,.15g}"
-    band = "" if one.band is None else f" +- {100 * one.band:.1f}"
-    return f"{100 * (one.after / one.before - 1):+.1f}{band} %"
+    if not check.before:
+        return "as before" if not check.after else f"+{check.after:,.15g}"
+    band = "" if check.band is None else f" +- {100 * check.band:.1f}"
+    return f"{100 * (check.after / check.before - 1):+.1f}{band} %"

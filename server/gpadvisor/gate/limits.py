@@ -95,13 +95,13 @@ def parse_limit(text: str) -> GateLimit:
             raise ValueError(f"'{expression}' is not a regular expression: {error}") from error
         if not expression:
             raise ValueError(f"'{text}' is not kernel=REGEX:LIMIT, such as kernel=gemm:3%")
-    found = _LIMIT.fullmatch(rest)
-    name = None if found is None else found["name"] or TIME
-    if found is None or name not in {TIME, *COUNTERS}:
+    match = _LIMIT.fullmatch(rest)
+    name = None if match is None else match["name"] or TIME
+    if match is None or name not in {TIME, *COUNTERS}:
         names = ", ".join(COUNTERS)
         raise ValueError(f"'{text}' is not a limit such as 5%, spills=0 or kernel=gemm:3% ({names})")
-    value = float(found["value"])
-    if found["percent"]:
+    value = float(match["value"])
+    if match["percent"]:
         return GateLimit(text=text, quantity=name, share=value / 100, amount=None, kernel=pattern)
     if name == TIME:
         raise ValueError(f"'{text}' needs a percent sign: times may grow by a share, such as 5%")
@@ -112,12 +112,12 @@ def checks(
     pairs: Sequence[tuple[GatedKernel, GatedKernel]], limits: Sequence[GateLimit]
 ) -> tuple[GateCheck, ...]:
     """Every limit for every pair of kernels that it is for; a limit that is for none is inconclusive."""
-    found: list[GateCheck] = []
+    gate_checks: list[GateCheck] = []
     for limit in limits:
         of_limit = [pair for pair in pairs if _is_for(limit, pair[0], limits)]
-        found += [_check(before, after, limit) for before, after in of_limit]
+        gate_checks += [_check(before, after, limit) for before, after in of_limit]
         if not of_limit and not any(_is_named(limit, pair[0], limits) for pair in pairs):
-            found.append(
+            gate_checks.append(
                 GateCheck(
                     kernel="",
                     limit=limit.text,
@@ -129,14 +129,19 @@ def checks(
                     reason="no kernel of both runs is meant by it",
                 )
             )
-    return tuple(found)
+    return tuple(gate_checks)
 
 
-def verdict(found: Iterable[GateCheck]) -> GateOutcome:
+def verdict(gate_checks: Iterable[GateCheck]) -> GateOutcome:
     """The worst of all."""
-    outcomes = {check.outcome for check in found}
+    outcomes = {check.outcome for check in gate_checks}
     return next(
-        (one for one in (GateOutcome.FAIL, GateOutcome.INCONCLUSIVE) if one in outcomes), GateOutcome.PASS
+        (
+            gate_outcome
+            for gate_outcome in (GateOutcome.FAIL, GateOutcome.INCONCLUSIVE)
+            if gate_outcome in outcomes
+        ),
+        GateOutcome.PASS,
     )
 
 
@@ -149,8 +154,10 @@ def _is_for(limit: GateLimit, side: GatedKernel, limits: Sequence[GateLimit]) ->
 
 def _is_named(limit: GateLimit, side: GatedKernel, limits: Sequence[GateLimit]) -> bool:
     return limit.kernel is None and any(
-        one.quantity == limit.quantity and one.kernel is not None and one.kernel.search(side.kernel)
-        for one in limits
+        gate_limit.quantity == limit.quantity
+        and gate_limit.kernel is not None
+        and gate_limit.kernel.search(side.kernel)
+        for gate_limit in limits
     )
 
 

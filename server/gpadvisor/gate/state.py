@@ -32,20 +32,20 @@ def state_of(advice: Advice, sources: Mapping[str, str], compilers: Mapping[str,
             continue  # what rules would have found is not known
         name, device = base_name(kernel.name), kernel.device.arch
         examined.append(Examined(kernel=name, device=device, compiler=compilers.get(kernel.mangled) or ""))
-        for one in kernel.suggestions:
-            place = primary(one)
-            fingerprint = prints.of(kernel, one, place)  # also of silenced ones: it numbers equal ones
-            if one.suppressed is None:
+        for suggestion in kernel.suggestions:
+            place = primary(suggestion)
+            fingerprint = prints.of(kernel, suggestion, place)  # also of silenced ones: it numbers equal ones
+            if suggestion.suppressed is None:
                 known.append(
                     Known(
                         kernel=name,
-                        rule=one.code,
+                        rule=suggestion.code,
                         file="" if place is None else base_file(place.file),
                         fingerprint=fingerprint,
                         device=device,
-                        low=_rounded(one.speedup.low if one.speedup else None),
-                        expected=_rounded(one.speedup.expected if one.speedup else None),
-                        high=_rounded(one.speedup.high if one.speedup else None),
+                        low=_rounded(suggestion.speedup.low if suggestion.speedup else None),
+                        expected=_rounded(suggestion.speedup.expected if suggestion.speedup else None),
+                        high=_rounded(suggestion.speedup.high if suggestion.speedup else None),
                     )
                 )
     return Findings(examined=tuple(examined), known=tuple(known))

@@ -50,8 +50,8 @@ class Client:
         """Show the user a sentence."""
         from gpadvisor.report.words import no_link  # noqa: PLC0415 what it needs takes long to import
 
-        said = no_link(f"GPAdvisor: {message}")
-        self._server.window_show_message(lsp.ShowMessageParams(type=kind, message=said))
+        sentence = no_link(f"GPAdvisor: {message}")
+        self._server.window_show_message(lsp.ShowMessageParams(type=kind, message=sentence))
 
     def say_once(self, message: str, kind: lsp.MessageType = lsp.MessageType.Warning) -> None:
         """The same, unless it was said before."""
@@ -112,8 +112,8 @@ class Client:
 
     async def with_progress(self, title: str, work: Callable[[Callable[[str], None]], Awaitable[T]]) -> T:
         """Run work that reports in words, and show them."""
-        shown = self._server if self._state.now.client.progress else None
-        return await with_progress(shown, f"GPA: {title}", work)
+        server = self._server if self._state.now.client.progress else None
+        return await with_progress(server, f"GPA: {title}", work)
 
 
 async def _quietly(request: Awaitable[object]) -> None:

@@ -63,10 +63,10 @@ def register_shown(server: LanguageServer, session: Session) -> None:
 
     @server.command(protocol.EXPLAIN_COMMAND)
     async def explain(*words: Any) -> str:
-        from gpadvisor.pipeline.rule_pages import rule_page  # noqa: PLC0415  # imports every rule
+        from gpadvisor.pipeline.stall_pages import explain as page_of  # noqa: PLC0415  # imports every rule
 
         with refusing():
-            page = rule_page(_word(words, 0, "the code of a rule"))
+            page = page_of(_word(words, 0, "the code of a rule, or a stall reason"))
         await _show_page(session, str(words[0]))
         return page
 
@@ -86,9 +86,9 @@ def register_shown(server: LanguageServer, session: Session) -> None:
         return await answered(fixes.check(_fix(words)))
 
 
-def _word(words: tuple[object, ...], index: int, what: str) -> str:
+def _word(words: tuple[object, ...], index: int, text: str) -> str:
     if len(words) <= index or not isinstance(words[index], str):
-        raise UsageError(f"the command needs {what}")
+        raise UsageError(f"the command needs {text}")
     return str(words[index])
 
 
@@ -97,25 +97,25 @@ def _fix(words: tuple[object, ...]) -> str:
         return _word(words, 1, "the id of a fix")
 
 
-def _source(now: Snapshot, words: tuple[object, ...]) -> str:
+def _source(snapshot: Snapshot, words: tuple[object, ...]) -> str:
     """The path of a CUDA source that may be compiled."""
     with refusing():
         path = file_path(_word(words, 0, "the URI of a CUDA source"))
         if path is None or not path.endswith(COMPILED):
             raise UsageError(f"{words[0]} is no CUDA source on this machine; open a .cu file")
-        if not now.may_read(path):
+        if not snapshot.may_read(path):
             raise UsageError("the workspace is not trusted: nothing is compiled")
         return path
 
 
-def _profile(now: Snapshot, words: tuple[object, ...]) -> str:
+def _profile(snapshot: Snapshot, words: tuple[object, ...]) -> str:
     """The path of a profile that may be read."""
     with refusing():
         given = _word(words, 0, "the path of a profile")
         path = file_path(given) if given.startswith("file:") else str(Path(given).expanduser().absolute())
         if path is None or not can_be_path(path):
             raise UsageError(f"{given!a} is no file on this machine")
-        if not now.may_read(path):
+        if not snapshot.may_read(path):
             raise UsageError("the workspace is not trusted: no profile is read")
         return path
 
@@ -124,12 +124,13 @@ async def _select(session: Session, words: tuple[object, ...]) -> str | None:
     uri = _word(words, 0, "the URI of a document")
     if len(words) > 1 and isinstance(words[1], str):
         return await _choose(session, uri, words[1])
-    now = session.state.now
-    choices = kernel_choices(now, await session.views.of(uri))[:_MOST_BUTTONS]
-    if not choices or not now.client.ask_actions:
+    snapshot = session.state.now
+    choices = kernel_choices(snapshot, await session.views.of(uri))[:_MOST_BUTTONS]
+    if not choices or not snapshot.client.ask_actions:
         return None
     titles = {
-        f"{index}: {one.name} {one.description}".strip(): one.kernel for index, one in enumerate(choices, 1)
+        f"{index}: {choice.name} {choice.description}".strip(): choice.kernel
+        for index, choice in enumerate(choices, 1)
     }
     picked = await session.client.ask("Kernel that colours this file", list(titles), lsp.MessageType.Info)
     return None if picked not in titles else await _choose(session, uri, titles[picked])
@@ -147,14 +148,17 @@ async def _choose(session: Session, uri: str, key: str) -> str:
 
 
 async def _show_page(session: Session, code: str) -> None:
-    """Open the rule's page where the client can and has no view of its own."""
-    now = session.state.now
-    if now.client.own or not now.client.show_document or now.rule_page is None:
+    """Open the page of a rule or a stall reason where the client can and has no view of its own."""
+    snapshot = session.state.now
+    if snapshot.client.own or not snapshot.client.show_document or snapshot.rule_page is None:
         return
-    from gpadvisor.pipeline.rule_pages import all_rules  # noqa: PLC0415  # imports every rule
+    from gpadvisor.pipeline.rule_pages import find_rule  # noqa: PLC0415  # imports every rule
+    from gpadvisor.pipeline.stall_pages import find_stall  # noqa: PLC0415  # the same
 
-    rule = next((one for one in all_rules() if code.upper() == one.code or code.lower() == one.slug), None)
-    if rule is not None:
-        await session.client.open_page(
-            now.rule_page.replace("{code}", rule.code).replace("{slug}", rule.slug)
-        )
+    stall = find_stall(code)
+    if stall is not None:
+        first, second = "stall", stall.name
+    else:
+        rule = find_rule(code)
+        first, second = rule.code, rule.slug
+    await session.client.open_page(snapshot.rule_page.replace("{code}", first).replace("{slug}", second))

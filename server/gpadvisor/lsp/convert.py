@@ -113,7 +113,7 @@ class Converter:
 def overlaps(diagnostics: Sequence[lsp.Diagnostic], wanted: lsp.Range) -> list[lsp.Diagnostic]:
     """Those on lines of a range."""
     return [
-        one
-        for one in diagnostics
-        if one.range.start.line <= wanted.end.line and one.range.end.line >= wanted.start.line
+        diagnostic
+        for diagnostic in diagnostics
+        if diagnostic.range.start.line <= wanted.end.line and diagnostic.range.end.line >= wanted.start.line
     ]

@@ -160,6 +160,14 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         doc="How many profiles of a folder are read, the newest first.",
     ),
     Setting(
+        name="profiles.ledger",
+        kind="string",
+        default="",
+        restricted=True,
+        doc="File of the folder, such as .gpadvisor-ledger.jsonl, that gets a line for each fix that was "
+        "applied and profiled again: what was predicted, and what came. None where it is empty.",
+    ),
+    Setting(
         name="analysis.arch",
         kind="string",
         default="",

@@ -120,13 +120,15 @@ class Fixes:
             return False
         if fix.flag is not None:
             return await self._apply_flag(offer)
-        now = self._state.now
-        document = now.documents.get(offer.path)
+        snapshot = self._state.now
+        document = snapshot.documents.get(offer.path)
         if document is None or document.text.source != offer.text.source:
             raise UsageError("the text has changed since the fix was offered; ask for fixes again")
-        if not now.client.applies_edits:
+        if not snapshot.client.applies_edits:
             raise UsageError("this editor lets no server change a text; edit the line by hand")
-        done = await self._client.apply(workspace_edit(now, offer, read_text), fix.title)
+        done = await self._client.apply(workspace_edit(snapshot, offer, read_text), fix.title)
+        if done:
+            self._note(offer)
         if done and fix.checkable:
             self._background.start(self._checked_quietly(fix_id))
         return done
@@ -138,6 +140,7 @@ class Fixes:
             GpadvisorError: the text does not compile without the fix, or a tool is missing.
         """
         offer = self._offer(fix_id)
+        self._note(offer)
         arguments = check_arguments(self._state.now, offer)
         seconds = self._state.now.settings_of(offer.path).analysis_timeout_seconds
 
@@ -190,6 +193,11 @@ class Fixes:
             self._sources.analyse(offer.path)
         self._client.say((fix.build_line or fix.title).replace("`", ""))
         return bool(fix.edits)
+
+    def _note(self, offer: Offer) -> None:
+        """Remember what was applied: the next profile shows what came of it."""
+        if offer.kernel is not None and offer.fix.change != "disable":
+            self._state.applied.add((offer.kernel, offer.fix.code))
 
     def _offer(self, fix_id: str) -> Offer:
         offer = self._offers.get(fix_id)

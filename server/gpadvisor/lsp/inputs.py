@@ -71,9 +71,13 @@ class Inputs:
         for task in self._tasks.values():
             task.cancel()
 
-    async def profiles_read(self) -> None:
-        """Wait for the profiles that are being read."""
-        reading = [task for key, task in self._tasks.items() if key.startswith(PROFILE)]
+    async def profiles_read(self, wanted: Callable[[str], bool] = lambda _: True) -> None:
+        """Wait for the profiles that are being read, or those of them at certain paths."""
+        reading = [
+            task
+            for key, task in self._tasks.items()
+            if key.startswith(PROFILE) and wanted(key.removeprefix(PROFILE))
+        ]
         if reading:
             await asyncio.wait(reading)
 

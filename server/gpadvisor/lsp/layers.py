@@ -50,12 +50,12 @@ def layers_of(candidates: Sequence[tuple[Entry, FileAnalysis]]) -> tuple[Layer, 
     Machine code keeps all its kernels: ``settled`` takes out what a profile says better.
     """
     order = sorted(candidates, key=lambda pair: (not pair[0].is_profile, -pair[0].age, pair[0].key))
-    seen: set[str] = set()
+    visited: set[str] = set()
     layers = []
     for entry, file in order:
         here = _kernels_in(file)
-        shown = here - seen if entry.is_profile else here
-        seen |= here
+        shown = here - visited if entry.is_profile else here
+        visited |= here
         if shown or not here:
             layers.append(_restricted(entry, file, shown, whole=shown == here))
     return tuple(layers)
@@ -94,11 +94,11 @@ def settled(layers: Sequence[PlacedLayer]) -> tuple[PlacedLayer, ...]:
     measured: set[str] = set()
     judged: dict[int, set[str]] = {}
     for layer in layers:
-        kept = layer
+        placed_layer = layer
         if not layer.entry.is_profile and done:
-            kept = _without(layer, said, judged, measured)
-        done.append(kept)
-        said |= {(one.finding.code, one.line) for one in kept.file.findings}
+            placed_layer = _without(layer, said, judged, measured)
+        done.append(placed_layer)
+        said |= {(one.finding.code, one.line) for one in placed_layer.file.findings}
         if layer.entry.is_profile:
             names = {kernel.kernel for kernel in layer.analysis.kernels}
             measured |= names
@@ -109,9 +109,9 @@ def settled(layers: Sequence[PlacedLayer]) -> tuple[PlacedLayer, ...]:
 
 def _without_useful(layer: PlacedLayer, layers: Sequence[PlacedLayer]) -> PlacedLayer:
     """A comment is useless only where nothing that any analysis has found is set aside by it."""
-    others = [one.file for one in layers if one.entry is not layer.entry]
-    kept = tuple(note for note in layer.analysis.problems if not is_useful(note, layer.file, others))
-    return replace(layer, analysis=replace(layer.analysis, problems=kept))
+    files = [placed_layer.file for placed_layer in layers if placed_layer.entry is not layer.entry]
+    notes = tuple(note for note in layer.analysis.problems if not is_useful(note, layer.file, files))
+    return replace(layer, analysis=replace(layer.analysis, problems=notes))
 
 
 def _fresh_lines(file: PlacedFile) -> set[int]:
@@ -129,7 +129,7 @@ def _without(
         if (one.finding.code, one.line) not in said and one.finding.kernel not in judged.get(one.line, ())
     )
     kernels = tuple(kernel for kernel in layer.analysis.kernels if kernel.kernel not in measured)
-    lines = tuple(one for one in layer.file.lines if one.data.kernel not in measured)
+    lines = tuple(placed_line for placed_line in layer.file.lines if placed_line.data.kernel not in measured)
     return replace(
         layer,
         analysis=replace(layer.analysis, kernels=kernels),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules' pages as files in the user's cache, so that a diagnostic's link works offline everywhere."""
+"""The pages of rules and stall reasons as files in the user's cache, so that links to them work offline."""
 
 from __future__ import annotations
 
@@ -34,9 +34,12 @@ def write_rule_pages() -> str | None:
 
 def _write(folder: Path) -> None:
     from gpadvisor.pipeline.rule_pages import all_rules, rule_page  # noqa: PLC0415  # imports every rule
+    from gpadvisor.pipeline.stall_pages import stall_pages  # noqa: PLC0415  # the same
 
-    for rule in all_rules():
-        path, data = folder / f"{rule.code}-{rule.slug}.md", rule_page(rule.code).encode()
+    pages = {f"{rule.code}-{rule.slug}": rule_page(rule.code) for rule in all_rules()}
+    pages |= {f"stall-{page.name}": page.markdown("{code}-{slug}.md") for page in stall_pages()}
+    for name, text in pages.items():
+        path, data = folder / f"{name}.md", text.encode()
         if not _is(path, data):
             write_atomically(path, data)
 

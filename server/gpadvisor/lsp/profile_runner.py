@@ -102,15 +102,19 @@ class ProfileRunner:
         finally:
             self._running = False
         written = [
-            one
-            for one in find_profiles(folder.path, settings.profiles_patterns, settings.profiles_max)
-            if one.modified_ns >= started - 10_000_000_000
+            profile
+            for profile in find_profiles(folder.path, settings.profiles_patterns, settings.profiles_max)
+            if profile.modified_ns >= started - 10_000_000_000
         ]
         if not written:
             raise ToolError(f"{Path(command[0]).name} ended well but wrote no profile below {folder.path}")
         await self._profiles.read(written[0].path)
         entry = self._state.now.entries.get(PROFILE + written[0].path)
-        came = [entry_words(one) for one in entry.history if followed(one)] if entry is not None else []
+        came = (
+            [entry_words(ledger_entry) for ledger_entry in entry.history if followed(ledger_entry)]
+            if entry is not None
+            else []
+        )
         return ". ".join((*came[:_PAST], f"{Path(written[0].path).name} is shown"))
 
 

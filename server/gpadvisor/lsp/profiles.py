@@ -13,7 +13,7 @@ from typing import Any, Final
 from lsprotocol import types as lsp
 
 from gpadvisor import __version__
-from gpadvisor.editor.show.ledger import ledger
+from gpadvisor.editor.show.ledger import ledger, outcomes
 from gpadvisor.editor.show.status import nowhere_words
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.lsp.background import Background
@@ -28,6 +28,7 @@ from gpadvisor.lsp.snapshot import PROFILE, Folder, local_files
 from gpadvisor.lsp.state import State
 from gpadvisor.model.finding import EditorAnalysis, LedgerEntry
 from gpadvisor.pipeline.cache import Cache, cache_folder
+from gpadvisor.pipeline.ledger_file import append_outcomes
 from gpadvisor.sandbox.codec import CodecError, from_json, to_json
 
 _SETTLE_SECONDS: Final = 0.3
@@ -72,17 +73,17 @@ class Profiles:
         settings, may_read = folder.settings, self._state.now.may_read(str(folder.path))
         if not (settings.enable and settings.profiles_enable and may_read):
             return
-        found = await asyncio.to_thread(
+        files = await asyncio.to_thread(
             find_profiles, folder.path, settings.profiles_patterns, settings.profiles_max
         )
         for path in [at for at in self._files if Path(at).is_relative_to(folder.path)]:
             if look_at(path) is None:
                 self._forget(path)
-        for one in found:
+        for file in files:
             if folder.uri is None:
-                self._found_in[one.path] = folder
-            if self._files.get(one.path) != one:
-                self.read(one.path)
+                self._found_in[file.path] = folder
+            if self._files.get(file.path) != file:
+                self.read(file.path)
 
     def _forget(self, path: str) -> None:
         self._files.pop(path, None)
@@ -110,6 +111,12 @@ class Profiles:
             self._inputs.forget(lambda digest: "@" in digest)  # other launches of profiles
             self.read(profile, launch=self._launches.get(profile))
 
+    async def newer_read(self, age: float) -> None:
+        """Wait for the profiles that are being read and are newer than this, in seconds of the clock."""
+        await self._inputs.all_looked()
+        newer = {path for path, file in self._files.items() if file.modified_ns / 1e9 > age}
+        await self._inputs.profiles_read(newer.__contains__)
+
     def launch_of(self, path: str) -> int | None:
         """The launch that is shown of a profile instead of the longest one."""
         return self._launches.get(path)
@@ -122,40 +129,41 @@ class Profiles:
 
     async def _read(self, path: str, launch: int | None) -> None:
         with self._inputs.looking():
-            seen = await _settled(path)
-            if seen is None:
+            file = await _settled(path)
+            if file is None:
                 raise GpadvisorError(f"{path} is no file, or is empty; give a report or a snapshot")
-            self._files[path] = seen
-            now = self._state.now
-            folder = self._found_in.get(path) or now.project_of(path)
-            arguments: dict[str, Any] = {"path": path, "root": str(folder.path), "trusted": now.trusted}
+            self._files[path] = file
+            snapshot = self._state.now
+            folder = self._found_in.get(path) or snapshot.project_of(path)
+            arguments: dict[str, Any] = {"path": path, "root": str(folder.path), "trusted": snapshot.trusted}
             if launch is not None:
                 arguments["launch"] = launch
             # Picking a launch again shows what was read then.
-            digest = "" if launch is None else f"{seen}@{launch}"
+            digest = "" if launch is None else f"{file}@{launch}"
             known = self._inputs.remembered(digest) or await _known(arguments)
             if known is not None:
-                await self._keep(seen, launch, digest, known)
+                await self._keep(file, launch, digest, known)
                 return
         async with self._one_at_a_time:
             title, seconds = f"reading {Path(path).name}", folder.settings.analysis_timeout_seconds
             known = await read_result(await self._inputs.run("profile", arguments, title, seconds))
-            await self._keep(seen, launch, digest, known)
+            await self._keep(file, launch, digest, known)
 
-    async def _keep(self, seen: ProfileFile, launch: int | None, digest: str, known: Result) -> None:
+    async def _keep(self, file: ProfileFile, launch: int | None, digest: str, known: Result) -> None:
         """Remember what a profile says, and show it."""
         if digest:
             self._inputs.remember(digest, known)
         analysis, launches = known
         entry = Entry(
-            key=PROFILE + seen.path,
+            key=PROFILE + file.path,
             analysis=analysis,
             is_profile=True,
-            age=seen.modified_ns / 1e9,
+            age=file.modified_ns / 1e9,
             content=analysis.sha256,
             launches=launches,
         )
         if launch is None:
+            await self._write_down(entry)
             history = await asyncio.to_thread(_kept, analysis.sha256, self._history(entry))
             entry = replace(entry, history=history)
         self._show(entry)
@@ -180,12 +188,43 @@ class Profiles:
             return replaced.history
         return self._from_older(entry.analysis, entry.age)
 
+    async def _write_down(self, entry: Entry) -> None:
+        """A line of the ledger for each fix that was applied since the profile before this one."""
+        path = entry.key.removeprefix(PROFILE)
+        folder = self._found_in.get(path) or self._state.now.project_of(path)
+        replaced = self._state.now.entries.get(entry.key)
+        before = replaced.analysis if replaced is not None else self._older(entry.analysis, entry.age)
+        if not folder.settings.profiles_ledger or before is None or not self._state.applied:
+            return
+        found = outcomes(before, entry.analysis, self._state.applied)
+        if not found:
+            return
+        try:
+            await asyncio.to_thread(
+                append_outcomes, Path(folder.path), folder.settings.profiles_ledger, found
+            )
+        except (GpadvisorError, OSError) as error:
+            self._client.say_once(f"the ledger is not written: {error}", lsp.MessageType.Warning)
+        else:
+            told = {(outcome.kernel, outcome.rule) for outcome in found}
+            names = {kernel.kernel: kernel.base_name for kernel in before.kernels}
+            self._state.applied = {
+                (kernel, code)
+                for kernel, code in self._state.applied
+                if (names.get(kernel), code) not in told
+            }
+
     def _from_older(self, analysis: EditorAnalysis, age: float) -> tuple[LedgerEntry, ...]:
+        older = self._older(analysis, age)
+        return () if older is None else ledger(older, analysis)
+
+    def _older(self, analysis: EditorAnalysis, age: float) -> EditorAnalysis | None:
+        """The newest older profile with a common kernel."""
         names = {kernel.base_name for kernel in analysis.kernels}
-        for one in self._state.now.profiles:
-            if one.age < age and names & {kernel.base_name for kernel in one.analysis.kernels}:
-                return ledger(one.analysis, analysis)
-        return ()
+        for profile in self._state.now.profiles:
+            if profile.age < age and names & {kernel.base_name for kernel in profile.analysis.kernels}:
+                return profile.analysis
+        return None
 
 
 async def _known(arguments: dict[str, Any]) -> Result | None:
@@ -211,11 +250,11 @@ def _kept(profile: str, history: tuple[LedgerEntry, ...]) -> tuple[LedgerEntry, 
 
 async def _settled(path: str) -> ProfileFile | None:
     """A file once it does not grow any more: profilers write for a while."""
-    seen = look_at(path)
+    file = look_at(path)
     for _ in range(_SETTLE_ROUNDS):
         await asyncio.sleep(_SETTLE_SECONDS)
-        now = look_at(path)
-        if now == seen:
-            return now
-        seen = now
-    return seen
+        profile_file = look_at(path)
+        if profile_file == file:
+            return profile_file
+        file = profile_file
+    return file

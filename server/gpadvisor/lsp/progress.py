@@ -11,8 +11,11 @@ from typing import Any, Final, Protocol, TypeVar
 
 from lsprotocol import types as lsp
 
+from gpadvisor.editor.show.words import middle_out
+
 SHOWN_AFTER_SECONDS: Final = 1.0
 _BEAT_SECONDS: Final = 2.0
+_TITLE: Final = 36  # a narrow window has one line for it and for all that others say there
 T = TypeVar("T")
 
 
@@ -29,7 +32,7 @@ async def with_progress(
 ) -> T:
     """Run work that reports in words; ``server`` is None where the client shows no progress."""
     words = [""]
-    task = asyncio.ensure_future(work(lambda said: words.__setitem__(0, said)))
+    task = asyncio.ensure_future(work(lambda sentence: words.__setitem__(0, sentence)))
     shown = None if server is None else asyncio.ensure_future(_show(server, title, words, task))
     try:
         return await task
@@ -51,8 +54,8 @@ async def _show(server: Reporter, title: str, words: list[str], task: asyncio.Fu
 
     progress, token = server.work_done_progress, f"gpadvisor-{uuid.uuid4()}"
     await progress.create_async(token)
-    first = no_link(words[0]) or None
-    progress.begin(token, lsp.WorkDoneProgressBegin(title=no_link(title), message=first, cancellable=True))
+    first, short = no_link(words[0]) or None, no_link(middle_out(title, _TITLE))
+    progress.begin(token, lsp.WorkDoneProgressBegin(title=short, message=first, cancellable=True))
     begun = asyncio.get_running_loop().time()
     try:
         while not task.done():
@@ -62,8 +65,8 @@ async def _show(server: Reporter, title: str, words: list[str], task: asyncio.Fu
             await asyncio.wait({task}, timeout=0.2)
             seconds = asyncio.get_running_loop().time() - begun + SHOWN_AFTER_SECONDS
             if int(seconds / _BEAT_SECONDS) != int((seconds - 0.2) / _BEAT_SECONDS):
-                said = no_link(f"{words[0]} ({seconds:.0f} s)".strip())
-                progress.report(token, lsp.WorkDoneProgressReport(message=said, cancellable=True))
+                sentence = no_link(f"{words[0]} ({seconds:.0f} s)".strip())
+                progress.report(token, lsp.WorkDoneProgressReport(message=sentence, cancellable=True))
     finally:
         progress.end(token, lsp.WorkDoneProgressEnd())
         progress.tokens.pop(token, None)

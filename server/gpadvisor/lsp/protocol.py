@@ -314,7 +314,11 @@ COMMANDS: Final = (
         does="choose the kernel (launch, instantiation) that colours a document; without a name the user "
         "is asked",
     ),
-    Command(id=EXPLAIN_COMMAND, arguments="code", does="return the rule's page; show it, where that helps"),
+    Command(
+        id=EXPLAIN_COMMAND,
+        arguments="rule or stall reason",
+        does="return its page; show it, where that helps",
+    ),
     Command(
         id=TOGGLE_ANNOTATIONS,
         arguments="nothing",

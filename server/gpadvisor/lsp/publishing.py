@@ -75,17 +75,20 @@ class Publisher:
                 del self._tasks[path]
 
     def _send_diagnostics(self, path: str, view: View | None) -> None:
-        now = self._state.now
-        uri = now.uri_of(path)
-        found = [*complaints(now, path), *([] if view is None else file_diagnostics(now, view))]
+        snapshot = self._state.now
+        uri = snapshot.uri_of(path)
+        diagnostics = [
+            *complaints(snapshot, path),
+            *([] if view is None else file_diagnostics(snapshot, view)),
+        ]
         before_uri, before = self._sent.get(path, (uri, []))
         if before and before_uri != uri:  # opened under another name than the path's own
             self._client.publish(before_uri, None, [])
             before = []
-        if found == before and (path in self._sent or not found):
+        if diagnostics == before and (path in self._sent or not diagnostics):
             return
-        self._sent[path] = uri, found
-        self._client.publish(uri, None if view is None else view.version, found)
+        self._sent[path] = uri, diagnostics
+        self._client.publish(uri, None if view is None else view.version, diagnostics)
 
     def _send_heat(self, path: str, view: View | None) -> None:
         if not self._state.now.client.own:
@@ -98,10 +101,10 @@ class Publisher:
 
     def _send_status(self, path: str, view: View | None) -> None:
         """What the status item says about an open document."""
-        now = self._state.now
-        if not now.client.own or path not in now.documents:
+        snapshot = self._state.now
+        if not snapshot.client.own or path not in snapshot.documents:
             return
-        wire = to_wire(status_of(now, path, view, datetime.now(UTC)))
+        wire = to_wire(status_of(snapshot, path, view, datetime.now(UTC)))
         if self._said.get(path) != wire:
             self._said[path] = wire
             self._client.notify(STATUS, wire)
@@ -114,10 +117,10 @@ class Publisher:
 
     async def _tell_overview(self) -> None:
         await asyncio.sleep(_TOGETHER_SECONDS)
-        self._telling, now = False, self._state.now
-        paths = {one.analysis.origin for one in now.entries.values()}
-        inputs = len({*paths, *now.reading, *now.errors})
-        best = best_words(one.analysis for one in now.entries.values())
+        self._telling, snapshot = False, self._state.now
+        paths = {entry.analysis.origin for entry in snapshot.entries.values()}
+        inputs = len({*paths, *snapshot.reading, *snapshot.errors})
+        best = best_words(one.analysis for one in snapshot.entries.values())
         self._client.notify(OVERVIEW_CHANGED, to_wire(OverviewChangedParams(inputs=inputs, best=best)))
 
     def say_all(self) -> None:

@@ -30,19 +30,19 @@ class Reports:
         self._state, self._client, self._workers, self._profiles = state, client, workers, profiles
         self._made: dict[str, tuple[tuple[Entry, ...], tuple[str, ...]]] = {}  # by digest: of what, its files
 
-    async def page(self, asked: PageParams) -> PageResult:
+    async def page(self, params: PageParams) -> PageResult:
         """The page of what a file is or shows; without the document where the client has it.
 
         Raises:
             UsageError: there is nothing to show of the file, or it may not be read.
         """
-        path = await self._shown_path(asked.uri)
+        path = await self._shown_path(params.uri)
         entry = await self._entry(path)
-        before = None if asked.before is None else await self._entry(self._path(asked.before))
+        before = None if params.before is None else await self._entry(self._path(params.before))
         of = (entry,) if before is None else (entry, before)
-        known = self._made.get(asked.known or "")
+        known = self._made.get(params.known or "")
         if known is not None and known[0] == of:
-            return await self._result(entry, asked.known or "", None, known[1])
+            return await self._result(entry, params.known or "", None, known[1])
         answer = await self._run(entry, before)
         document = str(answer["document"])
         digest = hashlib.sha256(document.encode()).hexdigest()
@@ -50,17 +50,17 @@ class Reports:
         self._made[digest] = of, files
         for oldest in list(self._made)[:-_MOST_KEPT]:
             del self._made[oldest]
-        return await self._result(entry, digest, None if digest == asked.known else document, files)
+        return await self._result(entry, digest, None if digest == params.known else document, files)
 
     async def _run(self, entry: Entry, before: Entry | None) -> Any:
-        path, now = entry.analysis.origin, self._state.now
-        folder = now.project_of(path) if entry.is_profile else now.folder_of(path)
-        arguments: dict[str, Any] = {"path": path, "root": str(folder.path), "trusted": now.trusted}
+        path, snapshot = entry.analysis.origin, self._state.now
+        folder = snapshot.project_of(path) if entry.is_profile else snapshot.folder_of(path)
+        arguments: dict[str, Any] = {"path": path, "root": str(folder.path), "trusted": snapshot.trusted}
         if entry.is_profile:
             arguments["launch"] = self._profiles.launch_of(path)
         else:
             model = "known" if folder.settings.analysis_model == "onSave" else "none"
-            arguments |= {**now.compile_arguments(path), "model": model}
+            arguments |= {**snapshot.compile_arguments(path), "model": model}
         if before is not None:
             arguments["before"] = before.analysis.origin
         seconds = folder.settings.analysis_timeout_seconds
@@ -78,21 +78,27 @@ class Reports:
 
     async def _shown_path(self, uri: str | None) -> str:
         """A profile itself; of a source the newest profile that names it, else the source; or the newest."""
-        now = self._state.now
-        if uri is None:
-            newest = next((one.analysis.origin for one in now.profiles), None)
-            if newest is None:
-                raise UsageError("no profile is known: import one, or open a source")
-            return newest
-        path = self._path(uri)
-        if is_profile(path, now.folder_of(path).path, now.settings_of(path).profiles_patterns):
+        snapshot, path = self._state.now, None if uri is None else self._path(uri)
+        if path is not None and is_profile(
+            path, snapshot.folder_of(path).path, snapshot.settings_of(path).profiles_patterns
+        ):
             return path
-        naming = [one for one in now.profiles if path in local_files(one).values()]
-        if naming:
-            return naming[0].analysis.origin
-        if PROFILE + path in now.entries or SOURCE + path in now.entries:
+        newest = self._newest(path)
+        # What was known of an older one is there before a newer one is read.
+        await self._profiles.newer_read(0.0 if newest is None else newest.age)
+        newest, entries = self._newest(path), self._state.now.entries
+        if newest is not None:
+            return newest.analysis.origin
+        if path is None:
+            raise UsageError("no profile is known: import one, or open a source")
+        if PROFILE + path in entries or SOURCE + path in entries:
             return path
         raise UsageError(f"nothing is known of {path}: no profile names it, and it has no kernel")
+
+    def _newest(self, path: str | None) -> Entry | None:
+        """The newest profile that was read, of those that name a source."""
+        read = self._state.now.profiles
+        return next((entry for entry in read if path is None or path in local_files(entry).values()), None)
 
     async def _entry(self, path: str) -> Entry:
         """What is known of a profile, which is read where it was not yet, or of a source."""
@@ -100,10 +106,10 @@ class Reports:
         if PROFILE + path not in entries and SOURCE + path not in entries:
             await self._profiles.read(path)
         entries = self._state.now.entries
-        found = entries.get(PROFILE + path) or entries.get(SOURCE + path)
-        if found is None:
+        entry = entries.get(PROFILE + path) or entries.get(SOURCE + path)
+        if entry is None:
             raise UsageError(self._state.now.errors.get(path) or f"{path} could not be read")
-        return found
+        return entry
 
     def _path(self, uri: str) -> str:
         path = file_path(uri)
@@ -115,21 +121,21 @@ class Reports:
 
 
 def _placed(
-    now: Snapshot, entry: Entry, files: tuple[str, ...], read: Callable[[str], str | None]
+    snapshot: Snapshot, entry: Entry, files: tuple[str, ...], read: Callable[[str], str | None]
 ) -> list[PageFile]:
     """Where each file of a page is, and each of its lines today; comparing large texts takes time."""
-    local, known = local_files(entry), {file.path: file for file in entry.analysis.files}
-    found = []
+    local, analyses = local_files(entry), {file.path: file for file in entry.analysis.files}
+    page_files = []
     for name in files:
         path, lines = local.get(name), None
         if path is not None:
-            document = now.documents.get(path)
+            document = snapshot.documents.get(path)
             text = read(path) if document is None else document.text.source
-            lines = None if text is None else line_map(known[name], text)
-        uri = None if path is None or lines is None else now.uri_of(path)
-        count = 0 if lines is None else _line_count(known[name].baseline, lines)
-        found.append(PageFile(uri=uri, lines=[] if lines is None else _runs(lines, count)))
-    return found
+            lines = None if text is None else line_map(analyses[name], text)
+        uri = None if path is None or lines is None else snapshot.uri_of(path)
+        count = 0 if lines is None else _line_count(analyses[name].baseline, lines)
+        page_files.append(PageFile(uri=uri, lines=[] if lines is None else _runs(lines, count)))
+    return page_files
 
 
 def _line_count(baseline: str | None, lines: LineMap) -> int:

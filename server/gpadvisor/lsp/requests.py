@@ -90,8 +90,8 @@ def register_own(server: LanguageServer, session: Session) -> None:
     @server.feature(SASS)
     async def sass(params: Any) -> object:
         with refusing():
-            asked = from_wire(params, SassParams)
-        return to_wire(await answered(_machine_code(session, asked)))
+            sass_params = from_wire(params, SassParams)
+        return to_wire(await answered(_machine_code(session, sass_params)))
 
     @server.feature(KERNELS)
     async def kernels(params: Any) -> object:
@@ -102,10 +102,10 @@ def register_own(server: LanguageServer, session: Session) -> None:
 
     @server.feature(EXPLAIN)
     def explain(params: Any) -> object:
-        from gpadvisor.pipeline.rule_pages import rule_page  # noqa: PLC0415  # imports every rule
+        from gpadvisor.pipeline.stall_pages import explain as page_of  # noqa: PLC0415  # imports every rule
 
         with refusing():
-            return to_wire(ExplainResult(markdown=rule_page(from_wire(params, ExplainParams).code)))
+            return to_wire(ExplainResult(markdown=page_of(from_wire(params, ExplainParams).code)))
 
     @server.feature(OVERVIEW)
     async def entries(params: Any) -> object:
@@ -125,8 +125,8 @@ def register_own(server: LanguageServer, session: Session) -> None:
     @server.feature(PAGE)
     async def page(params: Any) -> object:
         with refusing():
-            asked = from_wire(params, PageParams)
-        return to_wire(await answered(session.reports.page(asked)))
+            page_params = from_wire(params, PageParams)
+        return to_wire(await answered(session.reports.page(page_params)))
 
     @server.feature(DEBUG_INFORMATION)
     def information(_params: Any) -> object:
@@ -145,24 +145,24 @@ async def _actions(session: Session, params: lsp.CodeActionParams) -> list[code_
     headers = code_actions.header_actions(state.now, wrong)
     view = await session.views.asked(params.text_document.uri)
     if view is None:
-        return [one for one in headers if code_actions.wanted(one, only)] or None
-    found = overlaps(file_diagnostics(state.now, view), params.range)
-    if not found and not headers:
+        return [header for header in headers if code_actions.wanted(header, only)] or None
+    diagnostics = overlaps(file_diagnostics(state.now, view), params.range)
+    if not diagnostics and not headers:
         return None
     lamp = params.context.trigger_kind is lsp.CodeActionTriggerKind.Automatic
     actions = [
         *headers,
-        *await _fixes(session, view, params.range, found, lamp=lamp),
-        *code_actions.page_actions(state.now, found),
+        *await _fixes(session, view, params.range, diagnostics, lamp=lamp),
+        *code_actions.page_actions(state.now, diagnostics),
     ]
-    return [one for one in actions if code_actions.wanted(one, only)]
+    return [action for action in actions if code_actions.wanted(action, only)]
 
 
 async def _fixes(
-    session: Session, view: View, wanted: lsp.Range, found: list[lsp.Diagnostic], *, lamp: bool
+    session: Session, view: View, wanted: lsp.Range, diagnostics: list[lsp.Diagnostic], *, lamp: bool
 ) -> list[code_actions.Action]:
-    now, fixes = session.state.now, session.fixes
-    manual = now.settings_of(view.path).run == "manual"
+    snapshot, fixes = session.state.now, session.fixes
+    manual = snapshot.settings_of(view.path).run == "manual"
     try:
         offers = await fixes.find(view, wanted.start.line + 1, wanted.end.line + 1)
         tried = [] if lamp and manual else offers
@@ -170,32 +170,32 @@ async def _fixes(
     except GpadvisorError as error:
         log.warning("no fixes: %s", error)
         return []
-    return code_actions.fix_actions(session.state.now, offers, useless, found, read_text)
+    return code_actions.fix_actions(session.state.now, offers, useless, diagnostics, read_text)
 
 
-async def _machine_code(session: Session, asked: SassParams) -> SassResult:
-    view = await session.views.of(asked.uri)
-    wanted = sass_question(session.state.now, view, asked)
+async def _machine_code(session: Session, params: SassParams) -> SassResult:
+    view = await session.views.of(params.uri)
+    wanted = sass_question(session.state.now, view, params)
     if not isinstance(wanted, SassQuestion):
         return wanted
-    shown = session.machine_code.get(wanted.key)
-    if shown is None:
+    sass_view = session.machine_code.get(wanted.key)
+    if sass_view is None:
         seconds = session.state.now.settings_of(wanted.path).analysis_timeout_seconds
         arguments = dict(wanted.arguments)
         data = await session.client.with_progress(
             f"disassembling {wanted.kernel.name}",
             lambda said: session.workers.run("sass", arguments, timeout_seconds=seconds, progress=said),
         )
-        shown = from_json(data, SassView)
+        sass_view = from_json(data, SassView)
         # Lines move while one types, and a client asks again: only their numbers are others then.
-        session.machine_code = {wanted.key: shown}
-    return machine_code(session.state.now, wanted.layer, shown)
+        session.machine_code = {wanted.key: sass_view}
+    return machine_code(session.state.now, wanted.layer, sass_view)
 
 
-async def _compare(session: Session, asked: CompareParams) -> CompareResult:
+async def _compare(session: Session, params: CompareParams) -> CompareResult:
     """What lines have gained or lost between two profiles; both are shown, too."""
     state = session.state
-    before, after = (_profile(state.now, uri) for uri in (asked.before, asked.after))
+    before, after = (_profile(state.now, uri) for uri in (params.before, params.after))
     for path in (before, after):
         if PROFILE + path not in state.now.entries:
             await session.profiles.read(path)
@@ -206,15 +206,15 @@ async def _compare(session: Session, asked: CompareParams) -> CompareResult:
         "comparing two profiles",
         lambda said: session.workers.run("compare", arguments, timeout_seconds=seconds, progress=said),
     )
-    compared, shown = from_json(data, tuple[ChangedLine, ...]), state.now.entries[PROFILE + after]
-    lines = await asyncio.to_thread(compared_lines, state.now, shown, compared, read_text)
+    compared, entry = from_json(data, tuple[ChangedLine, ...]), state.now.entries[PROFILE + after]
+    lines = await asyncio.to_thread(compared_lines, state.now, entry, compared, read_text)
     return CompareResult(lines=lines)
 
 
-def _profile(now: Snapshot, uri: str) -> str:
+def _profile(snapshot: Snapshot, uri: str) -> str:
     path = file_path(uri)
     if path is None:
         raise UsageError(f"{uri} is no file on this machine")
-    if not now.may_read(path):
+    if not snapshot.may_read(path):
         raise UsageError("the workspace is not trusted: no profile is read")
     return path

@@ -32,13 +32,13 @@ class ProfileFile:
 
 def find_profiles(folder: Path, patterns: Sequence[str], limit: int) -> tuple[ProfileFile, ...]:
     """Profiles below a folder, the newest first; hidden folders and those of packages are left out."""
-    found = [
+    files = [
         one
         for path in _walk(folder)
         if is_profile(str(path), folder, patterns) and (one := look_at(str(path))) is not None
     ]
-    found.sort(key=lambda one: (-one.modified_ns, one.path))
-    return tuple(found[:limit])
+    files.sort(key=lambda one: (-one.modified_ns, one.path))
+    return tuple(files[:limit])
 
 
 def is_profile(path: str, folder: Path, patterns: Sequence[str]) -> bool:
@@ -92,9 +92,9 @@ def source_state(path: str, folder: Path, extra: str) -> SourceState | None:
         extra: What else decides the result, such as the editor's settings.
     """
     digest = hashlib.sha256(extra.encode())
-    waiting, seen = [Path(path)], {os.path.realpath(path)}
+    waiting, visited = [Path(path)], {os.path.realpath(path)}
     first = True
-    while waiting and len(seen) <= MAX_HEADERS:
+    while waiting and len(visited) <= MAX_HEADERS:
         at = waiting.pop()
         data = _read(at)
         if data is None:
@@ -106,15 +106,15 @@ def source_state(path: str, folder: Path, extra: str) -> SourceState | None:
         for name in _quoted(data):
             for base in (at.parent, folder, folder / "include"):
                 place = os.path.realpath(base / name)
-                if place not in seen and Path(place).is_file():
-                    seen.add(place)
+                if place not in visited and Path(place).is_file():
+                    visited.add(place)
                     waiting.append(Path(place))
                     break
     for above in Path(path).parents:
         for name in (*_DATABASES, *_SETTINGS):
-            if (one := look_at(str(above / name))) is not None:
-                digest.update(f"{one}".encode())
-    return SourceState(digest=digest.hexdigest(), files=frozenset(seen))
+            if (file := look_at(str(above / name))) is not None:
+                digest.update(f"{file}".encode())
+    return SourceState(digest=digest.hexdigest(), files=frozenset(visited))
 
 
 def _read(path: Path) -> bytes | None:

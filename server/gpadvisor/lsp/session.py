@@ -143,7 +143,7 @@ class Session:
 
     async def fetch_settings(self) -> None:
         """Settings of each folder, and of what lies outside: from the client, else those that were sent."""
-        uris = {path: one.uri for path, one in self.state.now.folders.items() if one.uri is not None}
+        uris = {path: folder.uri for path, folder in self.state.now.folders.items() if folder.uri is not None}
         answers: list[object] = [self._given] * (len(uris) + 1)
         if self.state.now.client.configuration:
             with contextlib.suppress(Exception):
@@ -222,17 +222,17 @@ class Session:
 
     async def _register(self) -> None:
         """Ask for file events and changed settings, where the client lets a server ask."""
-        now, wanted = self.state.now, dict[str, object]()
-        if now.client.watches_files:
+        snapshot, wanted = self.state.now, dict[str, object]()
+        if snapshot.client.watches_files:
             patterns = {
-                *(one for folder in now.folders.values() for one in folder.settings.profiles_patterns),
+                *(one for folder in snapshot.folders.values() for one in folder.settings.profiles_patterns),
                 *(f"**/*{suffix}" for suffix in (*SOURCES, *HEADERS)),
                 "**/gpadvisor.toml",
             }
             watchers = [lsp.FileSystemWatcher(glob_pattern=pattern) for pattern in sorted(patterns)]
             files = lsp.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
             wanted[lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES] = files
-        if now.client.configuration_changes:
+        if snapshot.client.configuration_changes:
             options = lsp.DidChangeConfigurationRegistrationOptions(section=SECTION)
             wanted[lsp.WORKSPACE_DID_CHANGE_CONFIGURATION] = options
         await self.client.register(wanted)
@@ -267,11 +267,11 @@ class Session:
         if path is None:
             return
         self._saved(path)
-        now = self.state.now
-        folder = now.folder_of(path)
-        if not now.client.watches_files:
+        snapshot = self.state.now
+        folder = snapshot.folder_of(path)
+        if not snapshot.client.watches_files:
             self.profiles.scan(folder)
-        if folder.settings.profile_on_save and path in now.documents:
+        if folder.settings.profile_on_save and path in snapshot.documents:
             self.background.start(self.profile_runner.quietly(path))
 
     def _saved(self, path: str) -> None:

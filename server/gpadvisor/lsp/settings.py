@@ -33,6 +33,7 @@ class EditorSettings:
     profiles_enable: bool = True
     profiles_patterns: tuple[str, ...] = PROFILE_PATTERNS
     profiles_max: int = 10
+    profiles_ledger: str = ""
     analysis_arch: str = ""
     analysis_flags: tuple[str, ...] = ()
     analysis_model: str = "onSave"
@@ -75,8 +76,8 @@ def _lookup(section: object, name: str) -> object:
         return None
     for flat in (name, f"{SECTION}.{name}"):
         if flat in section:
-            found: object = section[flat]
-            return found
+            result: object = section[flat]
+            return result
     place: object = section
     for part in name.split("."):
         if not isinstance(place, Mapping):

@@ -112,13 +112,17 @@ class Snapshot:
     @property
     def profiles(self) -> list[Entry]:
         """Newest first."""
-        return sorted((one for one in self.entries.values() if one.is_profile), key=lambda one: -one.age)
+        return sorted(
+            (entry for entry in self.entries.values() if entry.is_profile), key=lambda one: -one.age
+        )
 
     def errors_of(self, path: str) -> list[str]:
         """Sentences on what keeps a file's analyses from being current."""
         folder = str(self.folder_of(path).path)
         profiles = [
-            said for at, said in self.errors.items() if not at.endswith(SOURCES) and at.startswith(folder)
+            sentence
+            for at, sentence in self.errors.items()
+            if not at.endswith(SOURCES) and at.startswith(folder)
         ]
         return [*([self.errors[path]] if path in self.errors else []), *profiles]
 
@@ -270,7 +274,7 @@ def _same(one: Sequence[Shown], other: Sequence[Shown]) -> bool:
 
 def _severities(layers: Sequence[Layer], settings: EditorSettings) -> dict[str, Severity]:
     """Severity by code from settings by code or name, with the rules that are not to be shown."""
-    names = {one.slug: one.code for layer in layers for one in layer.file.findings}
+    names = {finding.slug: finding.code for layer in layers for finding in layer.file.findings}
     codes = {*names.values(), *(note.code for layer in layers for note in layer.analysis.problems)}
     chosen = {names.get(key, key): Severity(value) for key, value in settings.severity.items()}
     for code in codes:

@@ -33,30 +33,30 @@ class Sources:
 
     def analyse_open(self, path: str, delay: float = 0.0) -> None:
         """Look at the machine code of an open source, if the settings and the user's trust allow."""
-        now = self._state.now
-        settings = now.settings_of(path)
+        snapshot = self._state.now
+        settings = snapshot.settings_of(path)
         wanted = settings.enable and settings.run == "onSave" and path.endswith(COMPILED)
-        if path.endswith(HEADERS) and now.users_of(path):
+        if path.endswith(HEADERS) and snapshot.users_of(path):
             return  # known through those
-        if wanted and path in now.documents and now.may_read(path):
+        if wanted and path in snapshot.documents and snapshot.may_read(path):
             self.analyse(path, delay=delay)
 
     async def _analyse(self, path: str, *, delay: float, asked: bool, model: bool) -> None:
         if delay:
             await asyncio.sleep(delay)
         await self._inputs.all_looked()
-        now = self._state.now
-        folder = now.folder_of(path)
+        snapshot = self._state.now
+        folder = snapshot.folder_of(path)
         kind = _model(folder.settings, asked=model)
-        wanted = {**now.compile_arguments(path), "model": kind}
+        wanted = {**snapshot.compile_arguments(path), "model": kind}
         state = await asyncio.to_thread(source_state, path, folder.path, json.dumps(wanted, sort_keys=True))
         if state is None:
             return
-        shown = self._state.now.entries.get(SOURCE + path)
-        if shown is not None and shown.content == state.digest and not asked:
+        entry = self._state.now.entries.get(SOURCE + path)
+        if entry is not None and entry.content == state.digest and not asked:
             return
         known = None if asked else self._inputs.remembered(state.digest)
-        if known is None and shown is None and kind == "known":
+        if known is None and entry is None and kind == "known":
             # What the code alone says is there long before the first simulation of an installation is.
             data = await self._run(path, folder, {**wanted, "model": "later"})
             known = await read_result(data)

@@ -22,6 +22,7 @@ class State:
 
     def __init__(self) -> None:
         self.now = Snapshot()
+        self.applied: set[tuple[str, str]] = set()  # mangled kernels and codes that fixes were made for
         self._looked_at: dict[str, int] = {}  # the later, the more, by path: what the user waits for
         self._looks = itertools.count(1)
 
@@ -72,7 +73,7 @@ class State:
     def set_folders(self, uris: Iterable[str], settings: EditorSettings | None = None) -> list[Folder]:
         """The client's folders; those that are new, with the settings given."""
         wanted = {path: uri for uri in uris if (path := file_path(uri)) is not None}
-        kept = {path: one for path, one in self.now.folders.items() if not one.uri or path in wanted}
+        kept = {path: folder for path, folder in self.now.folders.items() if not folder.uri or path in wanted}
         added = {
             path: Folder(path=Path(path), uri=uri, settings=settings or EditorSettings())
             for path, uri in wanted.items()
@@ -81,10 +82,10 @@ class State:
         self.now = replace(self.now, folders=MappingProxyType({**kept, **added}))
         return list(added.values())
 
-    def set_settings(self, known: dict[str, EditorSettings], elsewhere: EditorSettings) -> None:
+    def set_settings(self, by_path: dict[str, EditorSettings], elsewhere: EditorSettings) -> None:
         """Settings of the client's folders by path, and of what lies outside, such as single files."""
         folders = {
-            path: replace(folder, settings=known.get(path, folder.settings) if folder.uri else elsewhere)
+            path: replace(folder, settings=by_path.get(path, folder.settings) if folder.uri else elsewhere)
             for path, folder in self.now.folders.items()
         }
         self.now = replace(self.now, folders=MappingProxyType(folders), elsewhere=elsewhere)
@@ -102,7 +103,7 @@ class State:
     def _exchange(self, key: str, new: Entry | None) -> set[str]:
         old = self.now.entries.get(key)
         entries = lacking(self.now.entries, key) if new is None else having(self.now.entries, key, new)
-        touched = {path for one in (old, new) if one is not None for path in local_files(one).values()}
+        touched = {path for entry in (old, new) if entry is not None for path in local_files(entry).values()}
         by_file = dict(self.now.by_file)
         for path in touched:
             others = tuple(pair for pair in by_file.get(path, ()) if pair[0] is not old)
@@ -144,7 +145,7 @@ class State:
 
     def ended(self, key: str) -> None:
         """It is not looked at any more."""
-        self.now = replace(self.now, jobs=tuple(one for one in self.now.jobs if one != key))
+        self.now = replace(self.now, jobs=tuple(job for job in self.now.jobs if job != key))
 
     def failed(self, path: str, sentence: str, complaint: Complaint | None = None) -> None:
         """An input could not be analysed."""

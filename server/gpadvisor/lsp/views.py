@@ -48,18 +48,18 @@ class Views:
     async def view(self, path: str) -> View | None:
         """What a file shows now."""
         while True:
-            known, now = self.known(path), self._state.now
+            known, snapshot = self.known(path), self._state.now
             if known is not None:
                 return known
-            shown = now.by_file.get(path)
+            shown = snapshot.by_file.get(path)
             if not shown:
                 return None
-            document = now.documents.get(path)
-            key = path, now.revision  # one begun before the newest analysis does not have that in it
+            document = snapshot.documents.get(path)
+            key = path, snapshot.revision  # one begun before the newest analysis does not have that in it
             making = self._making.get(key)
             if making is None or making.done():  # done, and not taken out yet: that does not happen in a wait
-                uri, version = now.uri_of(path), None if document is None else document.version
-                work = asyncio.to_thread(make_view, path, uri, version, shown, now.texts())
+                uri, version = snapshot.uri_of(path), None if document is None else document.version
+                work = asyncio.to_thread(make_view, path, uri, version, shown, snapshot.texts())
                 making = self._making[key] = asyncio.ensure_future(work)
                 making.add_done_callback(partial(self._made, key))
             view = await asyncio.shield(making)
@@ -88,11 +88,13 @@ def make_view(
         text = Text(source)
     placed = []
     for layer in layers_of(shown):
-        others: dict[str, PlacedFile] = {}
+        placed_files: dict[str, PlacedFile] = {}
         for file in layer.entry.analysis.files:
             at = None if file.local is None else resolved(file.local)
             if at is not None and at != path and at in texts:
-                others[file.path] = place(file, texts[at].source)
-        own = quieted(place(layer.file, text.source), text.source)
-        placed.append(PlacedLayer(entry=layer.entry, analysis=layer.analysis, file=own, files=others))
+                placed_files[file.path] = place(file, texts[at].source)
+        placed_file = quieted(place(layer.file, text.source), text.source)
+        placed.append(
+            PlacedLayer(entry=layer.entry, analysis=layer.analysis, file=placed_file, files=placed_files)
+        )
     return View(uri=uri, path=path, version=version, text=text, layers=settled(placed), made_of=tuple(shown))

@@ -50,4 +50,4 @@ def from_wire(data: object, kind: type[T]) -> T:
 
 def _fits(value: object, hint: object) -> bool:
     kinds = get_args(hint) or (hint,)
-    return any(isinstance(value, one) and not (one is int and isinstance(value, bool)) for one in kinds)
+    return any(isinstance(value, kind) and not (kind is int and isinstance(value, bool)) for kind in kinds)

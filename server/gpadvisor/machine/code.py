@@ -13,7 +13,7 @@ from gpadvisor.errors import MachineModelError
 from gpadvisor.machine.schema import STATUSES
 from gpadvisor.model.machine import CodeForm, Feature, sm_number
 
-_KEYS: Final = {one.name for one in fields(CodeForm)}
+_KEYS: Final = {field.name for field in fields(CodeForm)}
 
 
 @cache

@@ -96,7 +96,9 @@ def _shipped(arch: str) -> Table:
 def _nearest(arch: str | None) -> str:
     """The known architecture with the nearest number, the older of two equally near."""
     number = int(arch[3:]) if arch else 0
-    return min(architectures(), key=lambda known: (abs(int(known[3:]) - number), int(known[3:])))
+    return min(
+        architectures(), key=lambda architecture: (abs(int(architecture[3:]) - number), int(architecture[3:]))
+    )
 
 
 def _assemble(table: Table) -> MachineModel:

@@ -93,8 +93,8 @@ def timing_of(arch: str) -> tuple[Timing, SimulatedDevice]:
     document = _document()
     name = base_architecture(arch)
     if name is None or name not in document:
-        known = ", ".join(key for key in document if key.startswith("sm_"))
-        raise UnknownArchitectureError(f"the simulator has no timing table for {arch!r}; it has {known}")
+        text = ", ".join(key for key in document if key.startswith("sm_"))
+        raise UnknownArchitectureError(f"the simulator has no timing table for {arch!r}; it has {text}")
     rows: dict[str, Any] = {**document["default"], **document[name]}
     title = rows.pop("name")
     values = {
@@ -116,7 +116,7 @@ def _document() -> dict[str, Any]:
 
 
 def _checked(key: str, row: Any, sources: Mapping[str, Any], where: str) -> Any:
-    if key not in _DEVICE and key not in {one.name for one in fields(Timing)}:
+    if key not in _DEVICE and key not in {field.name for field in fields(Timing)}:
         raise MachineModelError(f"{where}: unknown key")
     named = [row["source"]] if isinstance(row["source"], str) else row["source"]
     for source in named:

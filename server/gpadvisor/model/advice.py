@@ -14,6 +14,7 @@ from gpadvisor.model.ids import FunctionId, LoopId, Pc, SourceLocation
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device, Evidence, Launch, RuleResult, first_share
 from gpadvisor.model.program import InlineFrame
+from gpadvisor.model.timeline import RunPart
 
 if TYPE_CHECKING:
     import numpy as np
@@ -211,7 +212,7 @@ class Suggestion:
     matched_samples: int
     matched_latency: int
     speedup: Estimate | None  # None for static findings
-    program_speedup: Estimate | None  # for the whole report, by Amdahl's law
+    program_speedup: Estimate | None  # for the whole report, or the traced run, by Amdahl's law
     scope: Scope
     advice: str
     hotspots: tuple[Hotspot, ...]
@@ -332,7 +333,9 @@ class KernelAdvice:
     launch: Launch | None  # None for a bare cubin
     merged_launches: int  # 1 unless --merge added equal configurations up
     duration_ns: float | None
-    time_share: float | None  # of all kernel time in the profile
+    time_share: (
+        float | None
+    )  # of all kernel time in the profile; of a traced run's busy time where there is one
     registers_per_thread: int | None
     shared_bytes: int | None
     occupancy: Occupancy
@@ -353,6 +356,7 @@ class KernelAdvice:
     problems: tuple[Problem, ...]
     has_code: bool = True  # whether its machine code could be read
     faster: str = ""  # another launch of the report that does the same work in less time
+    in_run: RunPart | None = None  # its part of the traced run that was given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

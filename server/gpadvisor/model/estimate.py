@@ -17,6 +17,16 @@ class Evidence(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateCap:
+    """What a change leaves as it is, and what therefore bounds it: an estimate that was above was lowered."""
+
+    limit: str  # "L2", "LSU pipe", "GPUPerf"
+    speedup: float  # at most
+    before: float  # what was expected without it
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """An estimated speedup of the kernel; ``low`` may lie below 1."""
 
@@ -28,6 +38,7 @@ class Estimate:
     reasons: tuple[
         str, ...
     ]  # the steps from the paper's value to the range; empty where it is as the equation says
+    cap: EstimateCap | None = None
 
     @property
     def reason(self) -> str:

@@ -65,7 +65,8 @@ class LaunchFacts:
     blocks_per_sm: int | None = None  # that the kernel should reach, for the second launch bound
     threads_new: int | None = None  # block size that a parallel optimizer proposes
     trips: Mapping[int, int] = field(default_factory=dict)  # passes of a loop by the line of its head
-    copies: Mapping[int, int] = field(default_factory=dict)  # bodies of a loop in the code, if too few
+    copies: Mapping[int, int] = field(default_factory=dict)  # bodies of a loop in the code
+    lacks_warps: bool = False  # few warps, and no unit full: more loads of a thread in flight would help
 
 
 class PatternState(Enum):
@@ -128,7 +129,7 @@ def fix_all(fixes: Sequence[Fix], kernel: str) -> Fix | None:
     taken: set[str | None] = set()
     for fix in fixes:
         usable = fix.kind is FixKind.QUICKFIX and fix.checkable and fix.flag is None and bool(fix.edits)
-        if usable and fix.finding not in taken and not any(_overlap(fix, one) for one in parts):
+        if usable and fix.finding not in taken and not any(_overlap(fix, part) for part in parts):
             parts.append(fix)
             taken.add(fix.finding)
     if len(parts) < 2:
@@ -149,12 +150,12 @@ def fix_all(fixes: Sequence[Fix], kernel: str) -> Fix | None:
     )
 
 
-def _overlap(one: Fix, other: Fix) -> bool:
+def _overlap(fix: Fix, other: Fix) -> bool:
     """Whether edits of two fixes meet; two insertions at one place do."""
     return any(
         (a.start_line, a.start_column) <= (b.end_line, b.end_column)
         and (b.start_line, b.start_column) <= (a.end_line, a.end_column)
-        for a in one.edits
+        for a in fix.edits
         for b in other.edits
     )
 
@@ -168,7 +169,7 @@ def apply_edits(text: str, edits: Sequence[TextEdit]) -> str:
     starts = [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
     parts: list[str] = []
     done = 0
-    for edit in sorted(edits, key=lambda one: (one.start_line, one.start_column)):
+    for edit in sorted(edits, key=lambda text_edit: (text_edit.start_line, text_edit.start_column)):
         start = _offset(text, starts, edit.start_line, edit.start_column)
         end = _offset(text, starts, edit.end_line, edit.end_column)
         if not done <= start <= end:

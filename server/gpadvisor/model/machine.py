@@ -24,8 +24,8 @@ memory's banks; the most that one access of a thread moves. The same for every a
 
 def sm_number(arch: str) -> int:
     """The number of an architecture: 90 of ``sm_90a``; 0 where there is none."""
-    found = re.search(r"\d+", arch)
-    return int(found[0]) if found else 0
+    match = re.search(r"\d+", arch)
+    return int(match[0]) if match else 0
 
 
 class Feature(Enum):

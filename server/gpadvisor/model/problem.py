@@ -48,6 +48,7 @@ class ProblemCode(Enum):
     NOT_PICKED = "not_picked"  # collected beside the launches that were asked for
     SUM_OVER_RANKS = "sum_over_ranks"  # of many profiles, see gpadvisor aggregate
     SLOW_RANKS = "slow_ranks"  # some ranks take longer than others
+    NOT_IN_TIMELINE = "not_in_timeline"  # a kernel that the traced run did not launch
     LOWER_EVIDENCE = "lower_evidence"  # a collector was refused PC samples and took what it could get
 
 

@@ -255,6 +255,7 @@ class Profile:
     sources: Mapping[str, SourceText] = field(default_factory=dict)  # by path
     problems: tuple[Problem, ...] = ()
     lines: tuple[RecoveredLines, ...] = ()  # that an import found
+    rank: int | None = None  # of the process among those of its job
 
 
 def adds_up(name: str) -> bool:

@@ -129,12 +129,12 @@ class Function:
 
     def enclosing_loops(self, index: int) -> tuple[LoopId, ...]:
         """All loops around an instruction, innermost first."""
-        found: list[LoopId] = []
+        loop_ids: list[LoopId] = []
         loop = self.innermost_loop(index)
         while loop is not None:
-            found.append(loop)
+            loop_ids.append(loop)
             loop = self.loops[loop].parent
-        return tuple(found)
+        return tuple(loop_ids)
 
 
 @dataclass(frozen=True, slots=True)

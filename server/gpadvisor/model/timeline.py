@@ -19,6 +19,8 @@ class DeviceWork:
     end_ns: NDArray[np.int64]
     device: NDArray[np.int64]
     correlation: NDArray[np.int64]  # of the call that launched it
+    kernel: NDArray[np.int64]  # index into Timeline.kernels; -1 of a copy or a memset
+    shape: NDArray[np.int64]  # (n, 6): grid and block; -1 where they are not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,6 +34,14 @@ class HostCalls:
     name: NDArray[np.int64]  # index into Timeline.names
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelName:
+    """Of a kernel as a tracer has it; both are the same where it has but one."""
+
+    mangled: str
+    demangled: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Timeline:
     """What a tracer recorded of a run."""
@@ -39,6 +49,48 @@ class Timeline:
     work: DeviceWork
     calls: HostCalls
     names: tuple[str, ...]
+    kernels: tuple[KernelName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelTime:
+    """What launches of one kernel take of a run, 0 <= ``alone_ns`` <= ``shared_ns`` <= ``union_ns``."""
+
+    name: KernelName
+    shape: tuple[int, ...] | None  # grid and block of these launches; None for all of the kernel
+    launches: int
+    alone_ns: int  # while nothing else works, on any stream of any device
+    shared_ns: float  # the time in which several things work belongs to each in equal parts
+    union_ns: int  # while at least one of them runs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTimes:
+    """What the kernels of a run take of it; ``shared_ns`` of all work adds up to ``busy_ns``."""
+
+    span_ns: int  # from the first operation to the end of the last, over all devices
+    busy_ns: int  # while any device works
+    kernels: tuple[KernelTime, ...]  # of each kernel as a whole, and of each of its shapes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPart:
+    """A kernel's part of a traced run."""
+
+    trace: str  # name of the file
+    span_ns: int
+    busy_ns: int
+    time: KernelTime
+
+    @property
+    def of_busy(self) -> float:
+        """Its share of the time in which a GPU works."""
+        return self.time.shared_ns / self.busy_ns if self.busy_ns else 0.0
+
+    @property
+    def busy(self) -> float:
+        """The share of the run in which a GPU works."""
+        return self.busy_ns / self.span_ns if self.span_ns else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from gpadvisor.advice import (
     Thresholds,
     advise,
     advise_kernel,
+    by_time,
     evaluate,
     faster_words,
     without_suppressed,
@@ -24,6 +25,7 @@ from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.pipeline.analyse import AnalysedKernel, Analysis, analyse_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.inputs import InputKind, input_kind
+from gpadvisor.pipeline.limits import within_limits
 from gpadvisor.pipeline.prefetch import Opened
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources.chosen import SourceChooser
@@ -33,6 +35,7 @@ from gpadvisor.pipeline.sources.moved import with_todays_lines
 from gpadvisor.pipeline.sources.seen import SeenSources
 from gpadvisor.pipeline.sources.suppressions import comments_as_profiled
 from gpadvisor.pipeline.time_coverage import coverage_problems
+from gpadvisor.pipeline.timeline import in_timeline
 from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.source.facts import MARKER, SourceFacts, SuppressionComment
 from gpadvisor.source.naming import files_asked_about, name_source_tokens
@@ -89,25 +92,33 @@ def advise_file(
     """
     analysis = analyse_file(path, request, progress, cache, opened=opened)
     sources = sources_of(analysis, request, progress)
-    return advise_analysis(analysis, sources, request, progress, cache)
+    advised = advise_analysis(analysis, sources, request, progress, cache)
+    if request.timeline is None:
+        return advised
+    progress("reading the timeline")
+    answers = in_timeline([kernel.advice for kernel in advised.kernels], request.timeline)
+    kernels = tuple(replace(one, advice=new) for one, new in zip(advised.kernels, answers, strict=True))
+    return replace(advised, kernels=kernels, advice=replace(advised.advice, kernels=by_time(answers)))
 
 
 def sources_of(
-    analysis: Analysis, request: Request, progress: Progress, seen: SeenSources | None = None
+    analysis: Analysis, request: Request, progress: Progress, seen_sources: SeenSources | None = None
 ) -> FoundSources:
     """The sources of an analysis on this machine; ``seen`` finds those renamed since they were last seen."""
     progress("looking for the sources")
     compiled = analysis.path if input_kind(analysis.path) is InputKind.SOURCE else None
-    known = analysis.source_lines
-    named = _analysed_lines(analysis).keys() | {str(one.path) for one in known.definitions.values()}
+    lines = analysis.source_lines
+    named = _analysed_lines(analysis).keys() | {
+        str(definition.path) for definition in lines.definitions.values()
+    }
     programs = [kernel.context.program for kernel in analysis.kernels]
-    if seen is None:
+    if seen_sources is None:
         sources = find_sources(named, analysis.profile, compiled, request, chooser=SourceChooser(programs))
     else:
-        chooser = SourceChooser(programs, partial(seen.beside, analysis.sha256))
-        renamed = partial(seen.renamed, analysis.sha256)
+        chooser = SourceChooser(programs, partial(seen_sources.beside, analysis.sha256))
+        renamed = partial(seen_sources.renamed, analysis.sha256)
         sources = find_sources(named, analysis.profile, compiled, request, renamed, chooser)
-    return replace(sources, profiled={**known.texts, **sources.profiled})
+    return replace(sources, profiled={**lines.texts, **sources.profiled})
 
 
 def advise_analysis(
@@ -128,7 +139,10 @@ def advise_analysis(
         cache: of disassembly.
         parsed: files of the line tables whose facts the caller wants, beside those that advice quotes.
     """
-    evaluated = [evaluate(kernel.context, OPTIMIZERS) for kernel in analysis.kernels]
+    evaluated = [
+        within_limits(one.context, one.demangled, evaluate(one.context, OPTIMIZERS))
+        for one in analysis.kernels
+    ]
     if any(kernel.modelled is not None for kernel in analysis.kernels):
         evaluated = _simulated_changes(analysis, evaluated, request, progress, cache)
     pairs = list(zip(analysis.kernels, evaluated, strict=True))
@@ -179,7 +193,7 @@ def _without_suppressed(
     if not comments:
         return kernels, ()
     lines = _analysed_lines(analysis)
-    kept, _ = apply_suppressions(kernels, comments, analysed_lines=lines)
+    answers, _ = apply_suppressions(kernels, comments, analysed_lines=lines)
     # A comment is of use even where the thresholds would have hidden what it suppresses.
     everything = replace(request, show_all=True)
     shown = [
@@ -188,7 +202,7 @@ def _without_suppressed(
     _, unused = apply_suppressions(shown, comments, analysed_lines=lines)
     settled = tuple(
         without_suppressed(advice, kernel.context, OPTIMIZERS)
-        for advice, kernel in zip(kept, analysis.kernels, strict=True)
+        for advice, kernel in zip(answers, analysis.kernels, strict=True)
     )
     return settled, unused
 

@@ -27,7 +27,7 @@ class Aggregation:
 
 
 def aggregate_files(
-    inputs: Sequence[Path], target: Path, asked: Aggregation, settings: Settings, progress: Progress
+    inputs: Sequence[Path], target: Path, aggregation: Aggregation, settings: Settings, progress: Progress
 ) -> RankSum:
     """Write one snapshot with the sums over all inputs, or nothing.
 
@@ -38,21 +38,21 @@ def aggregate_files(
     """
     with scratch_folder() as folder:
         files, bad = _snapshots(inputs, folder, settings, progress)
-        if bad and not asked.keep_going:
+        if bad and not aggregation.keep_going:
             raise _refused(bad, len(inputs))
         progress(f"summing up {len(files)} profiles")
-        found = sum_isolated(
+        rank_sum = sum_isolated(
             files,
-            by=asked.by,
-            merge=asked.merge,
-            keep_going=asked.keep_going,
-            memory_bytes=PARTIAL_BYTES if asked.partial else MEMORY_BYTES,
+            by=aggregation.by,
+            merge=aggregation.merge,
+            keep_going=aggregation.keep_going,
+            memory_bytes=PARTIAL_BYTES if aggregation.partial else MEMORY_BYTES,
         )
-    found.bad.update(bad)
-    if found.data is None:
-        raise _refused(found.bad, len(inputs))
-    write_atomically(target, found.data)
-    return found
+    rank_sum.bad.update(bad)
+    if rank_sum.data is None:
+        raise _refused(rank_sum.bad, len(inputs))
+    write_atomically(target, rank_sum.data)
+    return rank_sum
 
 
 def _snapshots(
@@ -85,5 +85,5 @@ def _is_archive(path: Path) -> bool:
 def _refused(bad: dict[str, str], total: int) -> ProfileFormatError:
     name, why = next(iter(bad.items()))
     more = f"; {len(bad) - 1:,} more of {total:,} are bad, too" if len(bad) > 1 else ""
-    said = why if why.startswith(name) else f"{name}: {why}"
-    return ProfileFormatError(f"{said}{more}; --keep-going leaves them out")
+    sentence = why if why.startswith(name) else f"{name}: {why}"
+    return ProfileFormatError(f"{sentence}{more}; --keep-going leaves them out")

@@ -172,14 +172,14 @@ class _ProfileAnalysis:
         if data is None or len(data) > _MAX_WHOLE_BYTES:
             return None
         try:
-            whole = open_cubin(
+            disassembled = open_cubin(
                 data,
                 None,
                 stored=None,
                 timeout_seconds=self._request.settings.tool_timeout_seconds,
                 cache=self._cache,
             )
-            return (*analysed, kernel_program(whole, kernel_sections(whole.cubin).values()))
+            return (*analysed, kernel_program(disassembled, kernel_sections(disassembled.cubin).values()))
         except (CubinError, SassError, ToolError):
             return None
 
@@ -240,9 +240,9 @@ def _analyse_code(
     every = kernel_sections(code.source.cubin).values()
     kernels = tuple(_beside_others(one, lambda _: (kernel_program(code.source, every),)) for one in kernels)
     if request.model and not any(kernel.context.profile for kernel in kernels):
-        notes = [one for kernel in kernels for one in kernel.problems]
+        notes = [problem for kernel in kernels for problem in kernel.problems]
         if request.model_needed:
-            failed = (one.message for one in notes if one.code is ProblemCode.FAILED_LAUNCH)
+            failed = (note.message for note in notes if note.code is ProblemCode.FAILED_LAUNCH)
             raise UsageError(next(failed, no_launch(path, [one.message for one in notes])))
         kernels = tuple(replace(kernel, problems=()) for kernel in kernels)  # of launches, all of them
     return Analysis(

@@ -63,9 +63,9 @@ def find_change(folders: Iterable[Path], wanted: Wanted) -> BuildChange | None:
     for folder in folders:
         for name, change in _BUILDS:
             text = read_build_file(folder / name)
-            found = None if text is None else change(folder / name, text, wanted)
-            if found is not None:
-                return found
+            build_change = None if text is None else change(folder / name, text, wanted)
+            if build_change is not None:
+                return build_change
     return None
 
 
@@ -79,10 +79,10 @@ def read_build_file(path: Path) -> str | None:
 
 def _cmake_build(path: Path, text: str, wanted: Wanted) -> BuildChange | None:
     """A build folder: its cache says where the project is."""
-    found = _CACHED_SOURCE.search(text)
-    if found is None:
+    match = _CACHED_SOURCE.search(text)
+    if match is None:
         return None
-    project, here = Path(found[1]), wanted.application.absolute().parent
+    project, here = Path(match[1]), wanted.application.absolute().parent
     inside = here.relative_to(path.parent) if here.is_relative_to(path.parent) else Path()
     for lists in (project / inside / "CMakeLists.txt", project / "CMakeLists.txt"):
         listed = read_build_file(lists)
@@ -98,7 +98,7 @@ def _cmake(path: Path, text: str, wanted: Wanted, build: Path | None = None) -> 
     targets = list(_TARGET.finditer(text))
     if wanted.source is not None:
         word = re.compile(rf"(?<![\w.]){re.escape(wanted.source.name)}(?![\w.])")
-        targets = [one for one in targets if word.search(one[2])]
+        targets = [match for match in targets if word.search(match[2])]
     target = next((one for one in targets if one[1] == wanted.application.stem), None)
     if target is None and (wanted.source is not None or len(targets) == 1):
         target = next(iter(targets), None)

@@ -73,9 +73,9 @@ def _tool_places() -> list[Path]:
     # Files and folders whose time stamp changes when a tool is installed, removed or replaced.
     places = [Path(entry) for entry in sys.path if entry.endswith("site-packages")]
     tools = (os.environ.get(f"GPADVISOR_{name.upper()}") or shutil.which(name) for name in _TOOLS)
-    places += [Path(found) for found in tools if found]
+    places += [Path(tool) for tool in tools if tool]
     toolkits = (os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH"))
-    places += [Path(found) / "bin" for found in toolkits if found]
+    places += [Path(toolkit) / "bin" for toolkit in toolkits if toolkit]
     return places
 
 

@@ -64,11 +64,11 @@ def open_code(path: Path, request: Request, progress: Progress, cache: Cache) ->
             progress=progress,
         )
     except NoDeviceCodeError as error:
-        reduced = [one.message for one in problems if one.code is ProblemCode.REDUCED_SOURCE]
+        reduced = [problem.message for problem in problems if problem.code is ProblemCode.REDUCED_SOURCE]
         if reduced and b"__global__" in read_file(path, max_bytes=_MAX_SOURCE_BYTES):
             raise SourceError(f"{reduced[0]}, which is what makes its kernels out of templates") from error
-        said = f"no kernel is left: {reduced[0]}" if reduced else str(error)
-        raise NoDeviceCodeError(f"{path}: {said}") from error
+        sentence = f"no kernel is left: {reduced[0]}" if reduced else str(error)
+        raise NoDeviceCodeError(f"{path}: {sentence}") from error
     except CubinError as error:
         raise type(error)(f"{path}: {error}") from error
     names = kernel_sections(source.cubin)
@@ -79,6 +79,6 @@ def open_code(path: Path, request: Request, progress: Progress, cache: Cache) ->
     if not wanted:
         if not names:
             raise NoDeviceCodeError(f"{path} holds no kernel")
-        found = ", ".join(sorted(demangle(name) for name in names)[:5])
-        raise ProfileMismatchError(f"no kernel of {path} is called that; it has: {found}")
+        text = ", ".join(sorted(demangle(name) for name in names)[:5])
+        raise ProfileMismatchError(f"no kernel of {path} is called that; it has: {text}")
     return Code(data=data, source=source, kernels=wanted, problems=problems)

@@ -9,12 +9,14 @@ from pathlib import Path
 from gpadvisor.advice.compare import Comparison, compare
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.gate.formats import gate_json, gate_junit, gate_markdown, gate_text
+from gpadvisor.gate.ledger import PredictionOutcome
 from gpadvisor.gate.limits import GateLimit, GateOutcome, verdict
 from gpadvisor.model.advice import KernelAdvice
 from gpadvisor.model.finding import ChangedLine, Place
 from gpadvisor.pipeline.advise import AdvisedFile, advise_file
 from gpadvisor.pipeline.cache import Cache, cache_folder
 from gpadvisor.pipeline.gate import check_advised
+from gpadvisor.pipeline.ledger import outcomes
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.report.comparison import (
     render_comparison_json,
@@ -25,7 +27,9 @@ from gpadvisor.report.comparison import (
 
 def _code(context: KernelContext) -> tuple[str, ...]:
     """The machine code of a kernel and of what it calls, one text per instruction."""
-    return tuple(one.text for function in context.program.functions for one in function.instructions)
+    return tuple(
+        instruction.text for function in context.program.functions for instruction in function.instructions
+    )
 
 
 def compare_inputs(
@@ -49,7 +53,11 @@ def _advised(
 
 def compare_advised(first: AdvisedFile, second: AdvisedFile) -> Comparison:
     """The comparison of two inputs whose advice is made."""
-    codes = {id(one.advice): _code(one.analysed.context) for side in (first, second) for one in side.kernels}
+    codes = {
+        id(kernel.advice): _code(kernel.analysed.context)
+        for side in (first, second)
+        for kernel in side.kernels
+    }
 
     def same_code(one: KernelAdvice, other: KernelAdvice) -> bool | None:
         known = codes.get(id(one)), codes.get(id(other))
@@ -66,6 +74,18 @@ class CompareOptions:
     rows: int | None  # source lines for each kernel; None for all
     width: int
     limits: tuple[GateLimit, ...] = ()
+    applied: tuple[str, ...] | None = (
+        None  # codes and fingerprints of what was; None: nobody asks for outcomes
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """A comparison of two files."""
+
+    text: str
+    outcome: GateOutcome
+    came: tuple[PredictionOutcome, ...]
 
 
 def compare_files(
@@ -74,27 +94,28 @@ def compare_files(
     after: Path,
     request_after: Request,
     progress: Progress,
-    shown: CompareOptions,
-) -> tuple[str, GateOutcome]:
-    """The comparison, printed with its gate, and what that says.
+    options: CompareOptions,
+) -> Compared:
+    """The comparison, printed with its gate, what that says, and what came of predictions.
 
     Raises:
         GpadvisorError: an input or a tool is at fault.
     """
     first, second = _advised(before, request_before, after, request_after, progress)
-    result, checks = compare_advised(first, second), check_advised(first, second, shown.limits)
-    if shown.format == "junit":
+    result, checks = compare_advised(first, second), check_advised(first, second, options.limits)
+    if options.format == "junit":
         text = gate_junit(checks)
-    elif shown.format == "json":
-        more = {"gate": gate_json(checks)} if shown.limits else {}
+    elif options.format == "json":
+        more = {"gate": gate_json(checks)} if options.limits else {}
         text = render_comparison_json(result, **more)
-    elif shown.format == "markdown":
-        gate = gate_markdown(checks) if shown.limits else ""
+    elif options.format == "markdown":
+        gate = gate_markdown(checks) if options.limits else ""
         text = "\n".join(filter(None, (gate, render_comparison_markdown(result))))
     else:
-        gate = "\n" + gate_text(checks, shown.width) if shown.limits else ""
-        text = render_comparison_text(result, rows=shown.rows, width=shown.width) + gate
-    return text, verdict(checks)
+        gate = "\n" + gate_text(checks, options.width) if options.limits else ""
+        text = render_comparison_text(result, rows=options.rows, width=options.width) + gate
+    came = () if options.applied is None else outcomes(first, second, options.applied)
+    return Compared(text=text, outcome=verdict(checks), came=came)
 
 
 def compare_for_editor(

@@ -17,7 +17,7 @@ def check_advised(
     before: AdvisedFile, after: AdvisedFile, limits: Sequence[GateLimit]
 ) -> tuple[GateCheck, ...]:
     """Every limit for every pair of kernels."""
-    kernels = {id(one.advice): one for side in (before, after) for one in side.kernels}
+    kernels = {id(kernel.advice): kernel for side in (before, after) for kernel in side.kernels}
     pairs, _, _ = pair_kernels(before.advice.kernels, after.advice.kernels)
     sides = [
         (_side(one, before, kernels.get(id(one))), _side(other, after, kernels.get(id(other))))
@@ -29,13 +29,13 @@ def check_advised(
 def _side(advice: KernelAdvice, file: AdvisedFile, kernel: AdvisedKernel | None) -> GatedKernel:
     launch = advice.launch
     same = [
-        one.launch.duration_ns
-        for one in file.advice.launches
+        summary.launch.duration_ns
+        for summary in file.advice.launches
         if launch is not None
-        and (one.launch.kernel, one.launch.grid, one.launch.block)
+        and (summary.launch.kernel, summary.launch.grid, summary.launch.block)
         == (launch.kernel, launch.grid, launch.block)
-        and one.launch.duration_ns  # some reports have nought
-        and not one.launch.failed
+        and summary.launch.duration_ns  # some reports have nought
+        and not summary.launch.failed
     ]
     single = (advice.duration_ns,) if advice.duration_ns else ()
     return GatedKernel(
@@ -47,7 +47,7 @@ def _side(advice: KernelAdvice, file: AdvisedFile, kernel: AdvisedKernel | None)
         counters={
             "registers": advice.registers_per_thread,
             "shared": advice.shared_bytes,
-            "findings": sum(one.suppressed is None for one in advice.suggestions),
+            "findings": sum(suggestion.suppressed is None for suggestion in advice.suggestions),
             "spills": None if kernel is None else _spills(kernel),
             "insts": None if kernel is None else _executed(kernel),
         },
@@ -64,13 +64,15 @@ def _spills(kernel: AdvisedKernel) -> int | None:
     program = context.program
     if not any(function.instructions for function in program.functions):
         return None
-    found = 0
+    result = 0
     for function in program.functions:
         if function.section != context.kernel and function.section in program.facts:
             continue  # another kernel
-        slots = [index for index, one in enumerate(function.instructions) if is_stack_slot(one)]
-        found += len(slots) - len(one_way_slots(function, slots))
-    return found
+        slots = [
+            index for index, instruction in enumerate(function.instructions) if is_stack_slot(instruction)
+        ]
+        result += len(slots) - len(one_way_slots(function, slots))
+    return result
 
 
 def _executed(kernel: AdvisedKernel) -> float | None:

@@ -56,14 +56,14 @@ class StatedLaunch:
     sms: int | None = None
     seed: int | None = None
 
-    def over(self, other: StatedLaunch) -> StatedLaunch:
+    def over(self, launch: StatedLaunch) -> StatedLaunch:
         """This launch, with what it leaves open taken from another."""
         changes = {
             entry.name: getattr(self, entry.name)
             for entry in fields(self)
             if getattr(self, entry.name) not in (None, ()) and entry.name != "loops"
         }
-        return replace(other, loops={**other.loops, **self.loops}, **changes)
+        return replace(launch, loops={**launch.loops, **self.loops}, **changes)
 
 
 def no_launch(path: Path, notes: Sequence[str] = ()) -> str:

@@ -69,9 +69,9 @@ class LineCompiler:
 
     def _within_time(self, source: Path, arch: str) -> Made | NotCompiled:
         stored = self._key(source, arch) if self._cache.is_on else None
-        kept = None if stored is None else self._kept(stored)
-        if kept is not None:
-            return kept
+        result = None if stored is None else self._kept(stored)
+        if result is not None:
+            return result
         limit = self._request.settings.lines_timeout_seconds
         left = min(limit - self._seconds, self._request.settings.tool_timeout_seconds)
         if left <= 0:
@@ -103,8 +103,8 @@ class LineCompiler:
             return read_file(source, max_bytes=_MAX_CUBIN_BYTES), "its line table"
         self._progress(f"compiling {source.name} for its lines")
         settings = replace(compile_settings(self._request.settings), timeout_seconds=seconds)
-        made = compile_source(source, arch=arch, settings=settings)
-        return made.cubin, f"compiled here by {made.compiler}"
+        compiled = compile_source(source, arch=arch, settings=settings)
+        return compiled.cubin, f"compiled here by {compiled.compiler}"
 
     def _key(self, source: Path, arch: str) -> str:
         """Of all that decides what a compiler makes of a source, as far as the project holds it."""

@@ -29,16 +29,16 @@ class LineInfoChange:
 def line_info_change(application: Path, working_folder: Path) -> LineInfoChange:
     """The change for the build system found beside the application, or beside the current folder."""
     wanted = Wanted(flag=FLAG, application=application)
-    found = find_change(_folders(application, working_folder), wanted)
-    if found is None:
+    build_change = find_change(_folders(application, working_folder), wanted)
+    if build_change is None:
         return LineInfoChange(
             command=f"{wanted.appended} nvcc ...",
             change=f"add {FLAG} to the options of nvcc; nvcc takes it from the environment variable too, "
             "whatever the build system is",
         )
-    path = clean(str(found.path))
-    where = f"in {path}" if found.line is None else f"on line {found.line} of {path}"
-    return LineInfoChange(command=found.command, change=f"{where}: {found.words}")
+    path = clean(str(build_change.path))
+    where = f"in {path}" if build_change.line is None else f"on line {build_change.line} of {path}"
+    return LineInfoChange(command=build_change.command, change=f"{where}: {build_change.words}")
 
 
 def script_line_info(application: Path) -> str | None:
@@ -60,14 +60,14 @@ _PYTHON: Final = (
 
 def _folders(application: Path, working_folder: Path) -> Iterator[Path]:
     """Folders that may hold the build, from the application upwards, to the top of its repository."""
-    seen: set[Path] = set()
+    paths: set[Path] = set()
     # A link, as Bazel's, is left where it is: behind it lies a cache and not the project.
     for start in (application.absolute().parent, working_folder.absolute()):
         for folder in (start, *start.parents)[:_MAX_FOLDERS]:
             if folder == folder.parent or folder == home():
                 break
-            if folder not in seen:
-                seen.add(folder)
+            if folder not in paths:
+                paths.add(folder)
                 yield folder
             if any((folder / name).exists() for name in _STOPS):
                 break

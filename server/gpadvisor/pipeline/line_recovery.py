@@ -31,10 +31,12 @@ from gpadvisor.pipeline.sources import local as local_sources
 from gpadvisor.pipeline.sources.kernels import Definition, KernelSources, told_by_name
 from gpadvisor.pipeline.sources.named import named_sources, texts_now
 from gpadvisor.report.names import base_name, parameters
-from gpadvisor.report.words import percent
+from gpadvisor.report.words import percent, shorten
 
 _MAX_TRIED: Final = 6
 """Sources that define one kernel's name and are compiled for it."""
+_FILE_NAME: Final = 30
+"""Letters of a file's name in a sentence."""
 _LEAST: Final = 0.5
 """Share of a kernel's samples that must get a line."""
 _ALIKE: Final = 0.6
@@ -166,17 +168,17 @@ class LineRecovery:
             self._here = self._here or KernelSources(self._request.root, self._path)
             types = None if (full := demangle(kernel)) == kernel else parameters(full)
             self._definitions[kernel] = self._here.definitions(name, profile.launch.demangled, types)
-        found = told_by_name(self._definitions[kernel], self._path)
-        if found is not None:
-            self.known.definitions[kernel] = found
+        definition = told_by_name(self._definitions[kernel], self._path)
+        if definition is not None:
+            self.known.definitions[kernel] = definition
 
     def _sources(self, kernel: str) -> list[Path]:
         """What may be compiled for a kernel, the likeliest first."""
         if self._request.lines_from or not self._request.may_compile:
             return list(self._request.lines_from)
-        return list(dict.fromkeys(unit for one in self._definitions[kernel] for unit in one.units))[
-            :_MAX_TRIED
-        ]
+        return list(
+            dict.fromkeys(unit for definition in self._definitions[kernel] for unit in definition.units)
+        )[:_MAX_TRIED]
 
     def _open(self, source: Path, arch: str, name: str) -> _Compiled | NotCompiled:
         """The code of a source or cubin, or why there is none."""
@@ -208,15 +210,15 @@ class LineRecovery:
     def _brought(self, name: str, profile: KernelProfile) -> _Compiled | None:
         """What a snapshot was made with."""
         own = profile.binary, profile.launch.kernel
-        for one in self._profile.lines:
-            cubin = self._profile.binaries.get(one.compiled)
-            if (one.binary, one.kernel) != own or cubin is None:
+        for line in self._profile.lines:
+            cubin = self._profile.binaries.get(line.compiled)
+            if (line.binary, line.kernel) != own or cubin is None:
                 continue
-            program = self._program(cubin, name, self._profile.disassemblies.get(one.compiled))
+            program = self._program(cubin, name, self._profile.disassemblies.get(line.compiled))
             sources = ((path, self._profile.sources.get(path)) for path in named_sources(program))
             return _Compiled(
-                name=one.source,
-                by=one.compiler,
+                name=line.source,
+                by=line.compiler,
                 cubin=cubin,
                 program=program,
                 texts={path: found.text for path, found in sources if found and found.text is not None},
@@ -253,10 +255,10 @@ class LineRecovery:
             installation=installation,
         )
 
-    def _keep(self, one: _Compiled, profile: KernelProfile) -> None:
-        if not self._request.lines_from and one.installation is not None:
-            cubin = base64.b64encode(one.cubin).decode("ascii")
-            entry = [one.name, one.by, cubin, dict(one.texts), one.installation]
+    def _keep(self, compiled: _Compiled, profile: KernelProfile) -> None:
+        if not self._request.lines_from and compiled.installation is not None:
+            cubin = base64.b64encode(compiled.cubin).decode("ascii")
+            entry = [compiled.name, compiled.by, cubin, dict(compiled.texts), compiled.installation]
             self._cache.put(self._key(profile), json.dumps(entry).encode())
 
     def _key(self, profile: KernelProfile) -> str:
@@ -279,25 +281,34 @@ class LineRecovery:
                 "other code than the report's, of another compiler, options or state of the source; "
                 f"{percent(best.share, 0)} of the {'samples' if sampled else 'instructions'} have a line"
             )
-        said = Problem(ProblemCode.LINES_RECOVERED, f"lines from {one.name}, {one.by}: {how}")
+        problem = Problem(ProblemCode.LINES_RECOVERED, f"lines from {one.name}, {one.by}: {how}")
         others = tuple(one for one in program.problems if one.code is not ProblemCode.NO_LINE_INFO)
-        return replace(best.recovery.program, problems=(*others, said))
+        return replace(best.recovery.program, problems=(*others, problem))
 
     def _without(self, program: Program, kernel: str, failed: list[NotCompiled]) -> Program:
         """The program as it is, with where its kernel is defined and why that gave no lines."""
         defined = self.known.definitions.get(kernel)
-        if defined is None:
+        files = list(dict.fromkeys(definition.path for definition in self._definitions[kernel]))
+        why, short, place = str(failed[0]) if failed else "", failed[0].short if failed else "", None
+        if defined is not None:
+            place = SourceLocation(str(defined.path), defined.line)
+        elif len(files) > 1:
+            named = ", ".join(shorten(file.name, _FILE_NAME) for file in files[:2])
+            why = short = (
+                f"{len(files)} files here define it ({named}{', ...' * (len(files) > 2)}); "
+                "--lines-from FILE names the one"
+            )
+        else:
             return program
-        place = SourceLocation(str(defined.path), defined.line)
-        why = f"; {failed[0]}" if failed else ""
-        said = f"the cubin has no line table: compile with -lineinfo to see source lines{why}"
+        sentence = "the cubin has no line table: compile with -lineinfo to see source lines"
+        sentence += f"; {why}" if why else ""
         return replace(
             program,
             problems=tuple(
-                Problem(one.code, said, place, failed[0].short if failed else "")
-                if one.code is ProblemCode.NO_LINE_INFO
-                else one
-                for one in program.problems
+                Problem(problem.code, sentence, place, short)
+                if problem.code is ProblemCode.NO_LINE_INFO
+                else problem
+                for problem in program.problems
             ),
         )
 

@@ -69,9 +69,9 @@ def read_lines(
     return lines, ()
 
 
-def _failed(what: str) -> tuple[Lines, tuple[Problem, ...]]:
+def _failed(text: str) -> tuple[Lines, tuple[Problem, ...]]:
     message = (
-        f"the process that decodes the line table {what}: there are addresses in place of lines; "
+        f"the process that decodes the line table {text}: there are addresses in place of lines; "
         "compile again with -lineinfo"
     )
     return Lines(), (Problem(ProblemCode.LINES_NOT_READ, message),)

@@ -42,8 +42,8 @@ def stated_launch(kernel: str, request: Request, written: SourceLaunch | None = 
     """What the command line, else the settings, else the source say about a kernel's launch."""
     plain = demangle(kernel).partition("(")[0].partition("<")[0].rpartition(" ")[2]
     launches = request.settings.launches
-    known = launches.get(kernel) or launches.get(plain) or StatedLaunch()
-    stated = request.stated.over(known)
+    launch = launches.get(kernel) or launches.get(plain) or StatedLaunch()
+    stated = request.stated.over(launch)
     return stated if written is None else stated.over(written.stated)
 
 
@@ -58,7 +58,7 @@ def written_launches(path: Path, request: Request) -> Mapping[str, SourceLaunch]
 def open_launches(kernels: Iterable[str], launches: Mapping[str, SourceLaunch]) -> list[str]:
     """What stands in the way of the launches that a source has."""
     written = (launch_of(kernel, launches) for kernel in kernels)
-    return [one.note for one in written if one is not None]
+    return [launch.note for launch in written if launch is not None]
 
 
 def configuration(
@@ -173,8 +173,8 @@ def simulate_file(
     listing = dump_listing(code.source.listing)
     profiles = [one.as_profile(code.data, listing) for _, one in simulations]
     sources = {file: source_text(file, text) for file, text in texts.items()}
-    whole = replace(profiles[0], kernels=tuple(_numbered(profiles)), sources=sources)
-    store.write_snapshot(whole, target)
+    profile = replace(profiles[0], kernels=tuple(_numbered(profiles)), sources=sources)
+    store.write_snapshot(profile, target)
     impossible = (Problem(ProblemCode.FAILED_LAUNCH, text) for text in failed)
     return Simulated(
         kernels=tuple(simulations), problems=(*code.problems, *code.source.problems, *impossible)

@@ -78,8 +78,10 @@ def compile_settings(settings: Settings) -> CompileSettings:
 
 def no_launch_in(profile: Profile, path: Path) -> str:
     """Why nothing can be said about a profile without launches, as far as it tells itself."""
-    said = "; ".join(problem.message for problem in profile.problems)
-    return f"{path}: {said or 'the profile holds no kernel launch; profile an application that launches one'}"
+    reason = "; ".join(problem.message for problem in profile.problems)
+    return (
+        f"{path}: {reason or 'the profile holds no kernel launch; profile an application that launches one'}"
+    )
 
 
 def command_line_flags(words: Sequence[str]) -> tuple[str, ...]:

@@ -21,7 +21,20 @@ from gpadvisor.pipeline.sources import local as local_sources
 
 if TYPE_CHECKING:
     from gpadvisor.model.advice import Advice
+    from gpadvisor.pipeline.advise import AdvisedFile
     from gpadvisor.pipeline.prefetch import Opened
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placing:
+    """Where services that show advice beside lines of a repository put it, and which of it."""
+
+    root: str = ""  # of the repository
+    folder: str = ""  # that relative paths start from
+    changed: Mapping[str, tuple[tuple[int, int], ...]] | None = None  # lines that a change touches, by file
+    category: str = ""
+    omit_suppressed: bool = False
+    pages: str = ""  # address of the folder of the rules' pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +47,7 @@ class RenderOptions:
     use_cache: bool
     details: bool = False  # text with every number instead of one screen
     why: str | None = None  # text of one suggestion, by its number or code
+    placing: Placing = field(default_factory=Placing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +87,7 @@ class Rendered:
     state: Findings = field(default_factory=Findings)  # what a baseline keeps
 
 
-def render_file(path: Path, request: Request, shown: RenderOptions, progress: Progress) -> Rendered:
+def render_file(path: Path, request: Request, options: RenderOptions, progress: Progress) -> Rendered:
     """Advice for a file in the wanted format.
 
     Raises:
@@ -81,24 +95,46 @@ def render_file(path: Path, request: Request, shown: RenderOptions, progress: Pr
     """
     kind = input_kind(path)
     # A source includes headers that only its compiler knows: it is compiled each time, also for its lines.
-    cache = Cache(cache_folder() if shown.use_cache and kind is not InputKind.SOURCE else None)
-    kept = shown.use_cache and not request.lines_from
-    key = cache.key("answer", {**key_parts(path, request), "shown": asdict(shown)}) if kept else ""
+    cache = Cache(cache_folder() if options.use_cache and kind is not InputKind.SOURCE else None)
+    kept = options.use_cache and not request.lines_from
+    key = cache.key("answer", {**key_parts(path, request), "shown": asdict(options)}) if kept else ""
     stored = cache.get(key) if key else None
-    if stored is not None and (known := _still_true(stored, request)) is not None:
-        return known
-    return _fresh(path, request, shown, progress, cache, key)
+    if stored is not None and (rendered := _still_true(stored, request)) is not None:
+        return rendered
+    return _fresh(path, request, options, progress, cache, key)
+
+
+def render_forms(
+    path: Path, request: Request, forms: Sequence[RenderOptions], progress: Progress
+) -> tuple[list[str], Rendered]:
+    """Advice for a file in several formats from one analysis; the answer's own text is that of the first.
+
+    Raises:
+        GpadvisorError: the input, a tool or a setting is at fault.
+    """
+    cache = Cache(cache_folder())
+    with _opened(path, request, cache) as opened:
+        from gpadvisor.pipeline.advise import advise_file
+
+        result = advise_file(path, request, progress, cache, opened=opened)
+    texts = [render(result.advice, form, result.texts, request, result) for form in forms]
+    return texts, _rendered(result, texts[0])
 
 
 def joined(texts: Sequence[str], form: str) -> str:
-    """The answers to several inputs as one: JSON as a list, SARIF as one document with their runs."""
-    if len(texts) == 1 or form not in {"json", "sarif"}:
+    """The answers to several inputs as one: JSON as a list, SARIF as one log."""
+    if len(texts) == 1 or form not in {"json", "sarif", "codequality"}:
         return "\n".join(texts)
     documents = [json.loads(text) for text in texts]
-    if form == "json":
-        return json.dumps(documents, indent=2) + "\n"
-    runs = [run for document in documents for run in document["runs"]]
-    return json.dumps({**documents[0], "runs": runs} if documents else {}, indent=2) + "\n"
+    if form == "sarif":
+        from gpadvisor.report.sarif_limits import joined_logs
+
+        return joined_logs(documents)
+    if form == "codequality":
+        from gpadvisor.report.codequality import joined_findings
+
+        return joined_findings(documents)
+    return json.dumps(documents, indent=2) + "\n"
 
 
 def key_parts(path: Path, request: Request) -> dict[str, object]:
@@ -139,28 +175,36 @@ def _number(value: object) -> float | None:
 
 
 def _fresh(
-    path: Path, request: Request, shown: RenderOptions, progress: Progress, cache: Cache, key: str
+    path: Path, request: Request, options: RenderOptions, progress: Progress, cache: Cache, key: str
 ) -> Rendered:
     with _opened(path, request, cache) as opened:
-        from gpadvisor.gate.state import state_of
         from gpadvisor.pipeline.advise import advise_file  # takes as long to import as a report to read
 
         result = advise_file(path, request, progress, cache, opened=opened)
-    text = render(result.advice, shown, result.texts, request)
-    fired, unread = fired_suggestions(result.advice), unread_kernels(result.advice)
-    compilers = {one.advice.mangled: one.analysed.context.program.compiler for one in result.kernels}
-    state = state_of(result.advice, result.texts, compilers)
+    answer = _rendered(result, render(result.advice, options, result.texts, request, result))
     if key and result.lasting:
         entry = {
             "wanted": result.wanted_sources,
             "sources": local_sources.fingerprint(request.root, result.wanted_sources),
-            "text": text,
-            "fired": [[entry.code, entry.expected] for entry in fired],
-            "unread": unread,
-            "state": dump(state),
+            "text": answer.text,
+            "fired": [[entry.code, entry.expected] for entry in answer.fired],
+            "unread": answer.unread,
+            "state": dump(answer.state),
         }
         cache.put(key, json.dumps(entry).encode())
-    return Rendered(text=text, fired=fired, unread=unread, state=state)
+    return answer
+
+
+def _rendered(result: AdvisedFile, text: str) -> Rendered:
+    from gpadvisor.gate.state import state_of
+
+    compilers = {kernel.advice.mangled: kernel.analysed.context.program.compiler for kernel in result.kernels}
+    return Rendered(
+        text=text,
+        fired=fired_suggestions(result.advice),
+        unread=unread_kernels(result.advice),
+        state=state_of(result.advice, result.texts, compilers),
+    )
 
 
 def _opened(path: Path, request: Request, cache: Cache) -> AbstractContextManager[Opened | None]:
@@ -192,26 +236,65 @@ def unread_kernels(advice: Advice) -> tuple[str, ...]:
     )
 
 
-def render(advice: Advice, shown: RenderOptions, texts: Mapping[str, str], request: Request) -> str:
-    """The advice in one of the four formats."""
+def render(
+    advice: Advice,
+    options: RenderOptions,
+    texts: Mapping[str, str],
+    request: Request,
+    file: AdvisedFile | None = None,
+) -> str:
+    """The advice in one of the formats; ``file`` for fixes and hashes of lines beside it."""
     from gpadvisor import report
-    from gpadvisor.pipeline.rule_pages import rule_metadata
 
-    if shown.format == "json":
+    if options.format == "json":
         return report.render_json(advice)
-    if shown.format == "sarif":
-        return report.render_sarif(
-            advice, rules=rule_metadata(), root=str(request.root.resolve()), sources=texts
-        )
-    if shown.format == "markdown":
+    if options.format in {"sarif", "codequality"}:
+        return _placed(advice, options, texts, request, file)
+    if options.format == "markdown":
         return report.render_markdown(advice, sources=texts)
-    if shown.why is not None:
-        return report.render_why(advice, shown.why, width=shown.width, color=shown.color, sources=texts)
+    if options.why is not None:
+        return report.render_why(advice, options.why, width=options.width, color=options.color, sources=texts)
     return report.render_text(
         advice,
-        width=shown.width,
-        color=shown.color,
+        width=options.width,
+        color=options.color,
         sources=texts,
-        details=shown.details,
+        details=options.details,
         everything=request.show_all,
+    )
+
+
+def _placed(
+    advice: Advice,
+    options: RenderOptions,
+    texts: Mapping[str, str],
+    request: Request,
+    file: AdvisedFile | None,
+) -> str:
+    """For services that show advice beside lines of a repository."""
+    from gpadvisor import report
+    from gpadvisor.pipeline.rule_pages import rule_metadata
+    from gpadvisor.pipeline.suggested_fixes import suggested_fixes
+    from gpadvisor.report.codequality import render_codequality
+    from gpadvisor.report.placement import Repository
+
+    placing = options.placing
+    root = placing.root or str(request.root.resolve())
+    repository = Repository(root=root, folder=placing.folder, changed=placing.changed)
+    if options.format == "codequality":
+        return render_codequality(advice, repository, sources=texts)
+    return report.render_sarif(
+        advice,
+        report.SarifOptions(
+            repository=repository,
+            category=placing.category,
+            omit_suppressed=placing.omit_suppressed,
+            home=placing.pages,
+            rules=rule_metadata(placing.pages),
+        ),
+        report.SarifSources(
+            texts=texts,
+            now={} if file is None else file.sources.local,
+            fixes={} if file is None else suggested_fixes(file),
+        ),
     )

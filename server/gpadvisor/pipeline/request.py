@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from gpadvisor.pipeline.cache import file_digest
 from gpadvisor.pipeline.launches import StatedLaunch
 from gpadvisor.pipeline.settings import Settings
 
@@ -31,7 +33,9 @@ class Request:
     stated: StatedLaunch = field(default_factory=StatedLaunch)  # of the command line
     lines_from: tuple[Path, ...] = ()  # sources and cubins with the lines of a profile that has none
     may_compile: bool = True  # sources that are found, for such lines
+    timeline: Path | None = None  # of a run, for what advice is worth there
     root: Path = Path()  # where the sources of the project are looked for
+    within: tuple[Path, ...] = ()  # real folders outside of which no source is read; none: everywhere
 
     def describe(self) -> dict[str, object]:
         """Everything that decides the answer, as JSON values, for a cache key."""
@@ -49,9 +53,16 @@ class Request:
             "model_needed": self.model_needed,
             "lines_from": [str(path.resolve()) for path in self.lines_from],
             "may_compile": self.may_compile,
+            "timeline": None if self.timeline is None else [str(self.timeline), file_digest(self.timeline)],
             "stated": repr(self.stated),
             "root": str(self.root.resolve()),
+            "within": [str(folder) for folder in self.within],
         }
+
+    def may_read(self, source: Path) -> bool:
+        """Whether a source may be read, its links followed."""
+        real = Path(os.path.realpath(source))
+        return not self.within or any(real.is_relative_to(folder) for folder in self.within)
 
     def wants(self, demangled: str, mangled: str) -> bool:
         """Whether a kernel was asked for."""

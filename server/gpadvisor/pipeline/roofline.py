@@ -33,14 +33,14 @@ def roofline_file(
         ProfileMismatchError: no wanted kernel has counts and a time.
         GpadvisorError: the input or a tool is at fault.
     """
-    shown, missing = view_kernels(path, request, progress, lambda kernel: shown_roofline(kernel, kind))
+    kernels, missing = view_kernels(path, request, progress, lambda kernel: shown_roofline(kernel, kind))
     if output_format == "svg":
-        return render_svg(shown[0])
+        return render_svg(kernels[0])
     if output_format == "json":
-        return render_json(shown, missing)
+        return render_json(kernels, missing)
     if output_format == "csv":
-        return render_csv(shown)
-    return render_text(shown, missing, width=width, rows=rows)
+        return render_csv(kernels)
+    return render_text(kernels, missing, width=width, rows=rows)
 
 
 def shown_roofline(kernel: AdvisedKernel, kind: RegionKind) -> ShownKernel:
@@ -60,23 +60,23 @@ def shown_roofline(kernel: AdvisedKernel, kind: RegionKind) -> ShownKernel:
 def proposals(kernel: AdvisedKernel) -> tuple[Proposal, ...]:
     """The suggestions of a kernel in their order, with the units that they relieve and their places."""
     blame = kernel.analysed.context.blame
-    found = []
-    for one in kernel.advice.suggestions:
-        match = kernel.matches.get(one.code)
-        if match is None or one.suppressed is not None:
+    result = []
+    for suggestion in kernel.advice.suggestions:
+        match = kernel.matches.get(suggestion.code)
+        if match is None or suggestion.suppressed is not None:
             continue
         places = {(site.function, site.index) for site in match.static_sites}
         if blame is not None:
             for region in match.regions:
                 functions, causes = blame.rows.function[region.rows], blame.rows.def_index[region.rows]
                 places.update(zip(functions.tolist(), causes.tolist(), strict=True))
-        found.append(
+        result.append(
             Proposal(
-                code=one.code,
-                name=one.name,
-                speedup=one.speedup,
+                code=suggestion.code,
+                name=suggestion.name,
+                speedup=suggestion.speedup,
                 relieves=match.relieves,
                 places=frozenset(places),
             )
         )
-    return tuple(found)
+    return tuple(result)

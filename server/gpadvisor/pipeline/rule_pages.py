@@ -42,8 +42,8 @@ def rule_page(name: str) -> str:
     return f"# {rule.code} {rule.name}\n\n{inspect.cleandoc(rule.document)}\n"
 
 
-def rule_metadata() -> tuple[RuleMetadata, ...]:
-    """What SARIF says about each rule."""
+def rule_metadata(pages: str = "") -> tuple[RuleMetadata, ...]:
+    """What SARIF says about each rule; ``pages`` is the address of the folder that has a page for each."""
     return tuple(
         RuleMetadata(
             code=rule.code,
@@ -51,6 +51,7 @@ def rule_metadata() -> tuple[RuleMetadata, ...]:
             name=rule.name,
             summary=inspect.cleandoc(rule.document).partition("\n")[0],
             help_markdown=inspect.cleandoc(rule.document),
+            help_uri=f"{pages.rstrip('/')}/{rule.code}-{rule.slug}.md" if pages else None,
         )
         for rule in all_rules()
     )

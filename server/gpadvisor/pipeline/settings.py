@@ -89,8 +89,8 @@ class LoadedSettings:
     digest: str  # of the file's bytes, "" without one
 
 
-def find_settings(start: Path) -> LoadedSettings:
-    """The nearest settings file at or above ``start``; defaults where there is none.
+def find_settings(start: Path, top: Path | None = None) -> LoadedSettings:
+    """The nearest settings file at or above ``start``, and not above ``top``; defaults where there is none.
 
     The search ends with the repository, with the home, and before a folder that everybody may write to.
     A file of another user is passed over, unless that user owns ``start``, too.
@@ -99,7 +99,7 @@ def find_settings(start: Path) -> LoadedSettings:
         SettingsError: the file cannot be parsed, has an unknown key or a value of the wrong type.
     """
     start = start.resolve()
-    for folder in _searched(start):
+    for folder in _searched(start, top):
         own = folder / FILE_NAME
         if _may_be_taken(own, start):
             return _load(own, ())
@@ -112,14 +112,14 @@ def find_settings(start: Path) -> LoadedSettings:
     return LoadedSettings(settings=Settings(), path=None, digest="")
 
 
-def _searched(start: Path) -> Iterator[Path]:
+def _searched(start: Path, top: Path | None) -> Iterator[Path]:
     """Folders from ``start`` upwards."""
     for folder in (start, *start.parents):
         with contextlib.suppress(OSError):
             if folder != start and folder.stat().st_mode & stat.S_IWOTH:
                 return
         yield folder
-        if (folder / ".git").exists() or folder == home():
+        if (folder / ".git").exists() or folder in (home(), top):
             return
 
 
@@ -193,25 +193,25 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _checked(name: str, value: object, where: str) -> object:
-    shown = name.replace("_", "-")
+    text = name.replace("_", "-")
     if name in {"top", "memory_mib"}:
         if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _LARGEST:
             return value
-        raise SettingsError(f"{where}: '{shown}' must be a positive integer up to {_LARGEST}")
+        raise SettingsError(f"{where}: '{text}' must be a positive integer up to {_LARGEST}")
     if name in {"min_speedup", "min_importance", "tool_timeout_seconds", "lines_timeout_seconds"}:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _LARGEST:
             return float(value)
-        raise SettingsError(f"{where}: '{shown}' must be a number from 0 to {_LARGEST}")
+        raise SettingsError(f"{where}: '{text}' must be a number from 0 to {_LARGEST}")
     if name == "launches":
         return parse_launches(value, where)
     if name == "source_map":
         if isinstance(value, dict) and all(isinstance(new, str) for new in value.values()):
             return MappingProxyType(dict(value))
-        raise SettingsError(f"{where}: '{shown}' must be a table of path prefixes")
+        raise SettingsError(f"{where}: '{text}' must be a table of path prefixes")
     if name in {"flags", "extra_flags"}:
         if isinstance(value, list) and all(isinstance(flag, str) for flag in value):
             return tuple(value)
-        raise SettingsError(f"{where}: '{shown}' must be a list of strings")
+        raise SettingsError(f"{where}: '{text}' must be a list of strings")
     if isinstance(value, str) and value:
         return value
-    raise SettingsError(f"{where}: '{shown}' must be a string that is not empty")
+    raise SettingsError(f"{where}: '{text}' must be a string that is not empty")

@@ -98,15 +98,15 @@ def _with_lines(
 
 def _without_lines(profile: Profile) -> list[KernelProfile]:
     """The launch with the most samples of each kernel whose cubin has no line table."""
-    found: dict[tuple[str, str], KernelProfile] = {}
+    profiles: dict[tuple[str, str], KernelProfile] = {}
     for one in profile.kernels:
         data = profile.binaries.get(one.binary or "")
         if one.binary is None or data is None or _LINE_TABLE in data:
             continue
         key = one.binary, one.launch.kernel
-        if key not in found or one.total_samples > found[key].total_samples:
-            found[key] = one
-    return list(found.values())
+        if key not in profiles or one.total_samples > profiles[key].total_samples:
+            profiles[key] = one
+    return list(profiles.values())
 
 
 def export_profile(source: Path, directory: Path) -> tuple[Path, ...]:

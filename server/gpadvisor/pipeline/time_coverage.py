@@ -98,16 +98,16 @@ def unknown_coverage(kernel: str | None, launch_skip: int, launch_count: int | N
 
 
 def _sentence(coverage: TimeCoverage) -> str:
-    what = "executed counts" if coverage.counted else "samples"
-    said = f"these {what} cover {percent(coverage.share)} of the GPU time that was seen"
+    text = "executed counts" if coverage.counted else "samples"
+    sentence = f"these {text} cover {percent(coverage.share)} of the GPU time that was seen"
     if coverage.missed is None:
-        return said
+        return sentence
     if coverage.wrong_kernel:
         shown = [_shown(name) for name in coverage.covered[:_NAMES]]
         more = len(coverage.covered) - len(shown)
-        said += f" ({', '.join(shown)}{f' and {more} more' if more else ''})"
+        sentence += f" ({', '.join(shown)}{f' and {more} more' if more else ''})"
     return (
-        f"{said}; {_shown(coverage.missed)} takes {percent(coverage.missed_share)} and has none: "
+        f"{sentence}; {_shown(coverage.missed)} takes {percent(coverage.missed_share)} and has none: "
         f"gpadvisor profile --kernel {_pattern(coverage.missed)} -- APP profiles it"
     )
 

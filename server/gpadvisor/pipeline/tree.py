@@ -42,14 +42,14 @@ def tree_file(
     """
     parsed = [parse_formula(metric) for metric in metrics]
     kernels, missing = view_kernels(path, request, progress, shown_kernel)
-    tree, shown = shown_tree(kernels, view, parsed)
+    tree, formulas = shown_tree(kernels, view, parsed)
     if output_format == "json":
-        return render_json(tree, shown, missing)
+        return render_json(tree, formulas, missing)
     if output_format == "folded":
-        return render_folded(tree, shown[0])
+        return render_folded(tree, formulas[0])
     if output_format == "speedscope":
-        return render_speedscope(tree, shown, path.name)
-    return render_text(tree, shown, missing, width=width, rows=rows, style=Style(color))
+        return render_speedscope(tree, formulas, path.name)
+    return render_text(tree, formulas, missing, width=width, rows=rows, style=Style(color))
 
 
 def shown_kernel(kernel: AdvisedKernel) -> ContextKernel:
@@ -75,11 +75,11 @@ def shown_tree(
     Raises:
         UsageError: a metric names an unknown column.
     """
-    known = columns_of(kernels)
+    tree_columns = columns_of(kernels)
     for metric in metrics:
-        parse_formula(metric.text, known)
-    shown = metrics or [parse_formula(name) for name in USUAL if name in known]
-    needed = dict.fromkeys(name for metric in shown for name in metric.columns)
+        parse_formula(metric.text, tree_columns)
+    formulas = metrics or [parse_formula(name) for name in USUAL if name in tree_columns]
+    needed = dict.fromkeys(name for metric in formulas for name in metric.columns)
     tree = turned(call_tree(kernels, list(needed)), view)
-    exclusive, inclusive = values(tree, shown[:1])
-    return arranged(tree, (inclusive if view is TreeView.TOP_DOWN else exclusive)[:, 0]), shown
+    exclusive, inclusive = values(tree, formulas[:1])
+    return arranged(tree, (inclusive if view is TreeView.TOP_DOWN else exclusive)[:, 0]), formulas

@@ -43,8 +43,8 @@ def compile_file(path: Path, request: Request, progress: Progress) -> tuple[Comp
         except CompileError as error:
             alone = alone or error
             continue
-        said = f"{path.name} was compiled as part of {unit}, which includes it"
-        note = Problem(ProblemCode.COMPILE_ASSUMPTION, said)
+        sentence = f"{path.name} was compiled as part of {unit}, which includes it"
+        note = Problem(ProblemCode.COMPILE_ASSUMPTION, sentence)
         return replace(compiled, problems=(note, *compiled.problems)), unit
     if alone is not None:
         raise alone

@@ -16,16 +16,13 @@ from typing import Final
 
 from gpadvisor.advice import Evaluated
 from gpadvisor.advice.evaluate import EstimatedMatch
-from gpadvisor.cubin import demangle
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import WhatIf
 from gpadvisor.estimators.ranges import factors
 from gpadvisor.machine import code_form
 from gpadvisor.model.advice import Estimate, KernelAdvice, ParallelTarget, Suggestion
-from gpadvisor.model.finding import Finding, Place
 from gpadvisor.model.fix import Fix, apply_edits, moved_line
-from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Program
 from gpadvisor.pipeline.analyse import AnalysedKernel
@@ -33,6 +30,7 @@ from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.fixes.find import edit_facts_of
 from gpadvisor.pipeline.fixes.launches import kernel_launch
 from gpadvisor.pipeline.fixes.offered import fixes_for, flag_of
+from gpadvisor.pipeline.fixes.placed import as_finding, suggestion_lines
 from gpadvisor.pipeline.inputs import InputKind, input_kind
 from gpadvisor.pipeline.opening import compile_settings
 from gpadvisor.pipeline.programs import kernel_program, kernel_sections, open_cubin
@@ -65,10 +63,10 @@ class _Case:
         profile = self.kernel.context.profile
         return None if profile is None else profile.launch.duration_ns
 
-    def speedup(self, program: Program, config: SimulationConfig, what: str) -> float | None:
+    def speedup(self, program: Program, config: SimulationConfig, text: str) -> float | None:
         """Time now over the time of a changed program or launch; None where that does not run to its end."""
         context = self.kernel.context
-        self.progress(f"simulating {what}")
+        self.progress(f"simulating {text}")
         try:
             after = simulate(program, context.kernel, context.machine, config)
         except GpadvisorError:
@@ -137,7 +135,7 @@ def _finding(case: _Case, finding: EstimatedMatch) -> EstimatedMatch:
     return finding if changed is None else replace(finding, estimate=changed)
 
 
-def _estimate(estimate: Estimate, speedup: float, what: str, *, launch: bool = False) -> Estimate:
+def _estimate(estimate: Estimate, speedup: float, text: str, *, launch: bool = False) -> Estimate:
     """The pair of simulations as an estimate, as far off as such pairs were."""
     highest, published = (
         (constants.SIMULATED_LAUNCH, _PUBLISHED_LAUNCHES)
@@ -150,7 +148,7 @@ def _estimate(estimate: Estimate, speedup: float, what: str, *, launch: bool = F
         expected=speedup,
         high=speedup * highest,
         reasons=(
-            f"simulated, {what}: {speedup:.3f}x",
+            f"simulated, {text}: {speedup:.3f}x",
             f"{published} gained {constants.SIMULATED_LEAST:g} to {highest:g} times what such a pair gives",
         ),
     )
@@ -171,14 +169,14 @@ def _launch(case: _Case, code: str, target: ParallelTarget, estimate: Estimate) 
         program = changed.program
         config = replace(config, loop_trips=changed.loops(config))
     shape = " x ".join(str(size) for size in config.block if size > 1) or "1"
-    what = f"{config.blocks} blocks of {shape} threads"
-    speedup = case.speedup(program, config, what)
-    return None if speedup is None else _estimate(estimate, speedup, what, launch=True)
+    text = f"{config.blocks} blocks of {shape} threads"
+    speedup = case.speedup(program, config, text)
+    return None if speedup is None else _estimate(estimate, speedup, text, launch=True)
 
 
 def reads_block_size(program: Program, block: tuple[int, int, int]) -> bool:
     """Whether the code asks how large a block is, in each dimension, instead of taking it for granted."""
-    texts = [one.operands for function in program.functions for one in function.instructions]
+    texts = [instruction.operands for function in program.functions for instruction in function.instructions]
     first = code_form(program.arch).block_size_at
     return all(
         any(f"c[0x0][{first + 4 * axis:#x}]" in text or f"SR_NTID.{'XYZ'[axis]}" in text for text in texts)
@@ -296,12 +294,12 @@ def _changed(case: _Case, code: str) -> _Changed | None:
         program = _compiled(case, edited, flag)
     except (GpadvisorError, ValueError):
         return None  # it does not compile so
-    what = (
+    sentence = (
         f"compiled with {flag}"
         if flag
         else " and ".join(dict.fromkeys(fix.words[:1].lower() + fix.words[1:] for fix in fixes))
     )
-    return None if program is None else _Changed(program=program, fixes=fixes, what=what)
+    return None if program is None else _Changed(program=program, fixes=fixes, what=sentence)
 
 
 def _compiled(case: _Case, text: str, flag: str | None) -> Program | None:
@@ -320,13 +318,14 @@ def _compiled(case: _Case, text: str, flag: str | None) -> Program | None:
 def _fixes(case: _Case, suggestion: Suggestion, text: str) -> list[Fix]:
     """The first fix that each place of a suggestion is offered, of one kind and where they fit together."""
     facts, launch = edit_facts_of(case.path, text), kernel_launch(case.kernel.context)
-    found: dict[str, Fix] = {}
-    for line in _lines(case, suggestion):
-        placed = _placed(case, suggestion, line)
+    fixes: dict[str, Fix] = {}
+    names = {str(case.path), str(case.path.resolve())}
+    for line in suggestion_lines(suggestion, names):
+        placed = as_finding(suggestion, case.kernel.context.kernel, line)
         for fix in fixes_for(placed, facts, path=str(case.path), launch=launch)[:1]:
-            if all(fix.change == other.change and not _meet(fix, other) for other in found.values()):
-                found.setdefault(fix.id, fix)
-    return list(found.values())
+            if all(fix.change == other.change and not _meet(fix, other) for other in fixes.values()):
+                fixes.setdefault(fix.id, fix)
+    return list(fixes.values())
 
 
 def _meet(one: Fix, other: Fix) -> bool:
@@ -336,42 +335,3 @@ def _meet(one: Fix, other: Fix) -> bool:
         for fix in (one, other)
     ]
     return one.id != other.id and bool(lines[0] & lines[1])
-
-
-def _lines(case: _Case, suggestion: Suggestion) -> list[int]:
-    """Lines of the file that a suggestion stands on, its scope's first, then by samples."""
-    spots: list[SourceLocation | None] = [suggestion.scope.location]
-    for hotspot in suggestion.hotspots:
-        for code in (hotspot.use, hotspot.definition):
-            if code is not None:
-                spots += [code.location, *(frame.call_site for frame in code.inline)]
-    names = {str(case.path), str(case.path.resolve())}
-    return list(dict.fromkeys(one.line for one in spots if one is not None and one.file in names))
-
-
-def _placed(case: _Case, suggestion: Suggestion, line: int) -> Finding:
-    """A suggestion on one of its lines, as fixes are looked up by."""
-    kernel, location = case.kernel.context.kernel, suggestion.scope.location
-    scope = None if location is None else Place(file=location.file, line=location.line)
-    return Finding(
-        id=suggestion.code,
-        code=suggestion.code,
-        slug=suggestion.slug,
-        name=suggestion.name,
-        title=suggestion.title,
-        message="",
-        advice=suggestion.advice,
-        leads=True,
-        line=line,
-        token=None,
-        kernel=kernel,
-        kernel_name=demangle(kernel),
-        evidence=suggestion.evidence,
-        samples=suggestion.matched_samples,
-        importance=suggestion.importance,
-        matched=suggestion.importance,
-        speedup=None,
-        parts=(),
-        related=(),
-        scope=scope,
-    )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from gpadvisor.report.jsonformat import ADVICE_SCHEMA, advice_schema, render_json
 from gpadvisor.report.markdown import render_markdown
 from gpadvisor.report.names import short_name
-from gpadvisor.report.sarif import RuleMetadata, render_sarif
+from gpadvisor.report.sarif import RuleMetadata, SarifOptions, SarifSources, render_sarif
 from gpadvisor.report.style import Style
 from gpadvisor.report.tables import Column, Overflow, format_table
 from gpadvisor.report.text import render_text
@@ -17,6 +17,8 @@ __all__ = [
     "Column",
     "Overflow",
     "RuleMetadata",
+    "SarifOptions",
+    "SarifSources",
     "Style",
     "advice_schema",
     "format_table",

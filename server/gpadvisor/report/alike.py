@@ -10,10 +10,10 @@ from gpadvisor.report.entries import Family, NumberedSuggestion
 from gpadvisor.report.folding import SMALL_SHARE
 
 
-def alike_groups(others: Sequence[Family]) -> list[list[Family]]:
+def alike_groups(families: Sequence[Family]) -> list[list[Family]]:
     """Kernels of which all that was found is told of others, by finding, where they take time."""
     groups: dict[tuple[int, ...], list[Family]] = {}
-    for family in others:
+    for family in families:
         if family.elsewhere and not family.entries:
             groups.setdefault(family.elsewhere, []).append(family)
     return [group for group in groups.values() if (share := share_of(group)) is None or share >= SMALL_SHARE]
@@ -25,10 +25,10 @@ def share_of(group: Sequence[Family]) -> float | None:
     return sum(known) if len(known) == len(group) else None
 
 
-def apart_from(others: Sequence[Family], groups: Sequence[Sequence[Family]]) -> list[Family]:
+def apart_from(families: Sequence[Family], groups: Sequence[Sequence[Family]]) -> list[Family]:
     """Those that are in no group."""
     ids = {id(family) for group in groups for family in group}
-    return [family for family in others if id(family) not in ids]
+    return [family for family in families if id(family) not in ids]
 
 
 def own_changes(family: Family) -> list[NumberedSuggestion]:
@@ -38,10 +38,10 @@ def own_changes(family: Family) -> list[NumberedSuggestion]:
 
 def other_launches(family: Family, better: NumberedSuggestion) -> list[str]:
     """The other launches in place of one: ``1.5x (1.3-1.6)  Launch 2560 blocks instead of 64. (GPA301)``."""
-    others = [entry.suggestion for entry in family.entries if _better(family, entry) is better]
+    suggestions = [entry.suggestion for entry in family.entries if _better(family, entry) is better]
     return [
         f"{'' if one.speedup is None else gain(one.speedup) + '  '}{one.cure or one.advice} ({one.code})"
-        for one in others
+        for one in suggestions
     ]
 
 

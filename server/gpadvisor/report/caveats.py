@@ -14,7 +14,7 @@ from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence
 from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import core_name, short_name
-from gpadvisor.report.words import base_file, count, plural
+from gpadvisor.report.words import base_file, count, percent, plural
 
 Sentence: TypeAlias = Callable[[Advice, Sequence[KernelAdvice]], str]
 _NAME: Final = 32
@@ -31,8 +31,8 @@ def caveats(advice: Advice) -> list[str]:
         for code in dict.fromkeys(problem.code for problem in kernel.problems):
             concerned.setdefault(code, []).append(kernel)
         if kernel.samples.truncated:
-            known = concerned.setdefault(ProblemCode.TRUNCATED_SAMPLES, [])
-            known += [] if kernel in known else [kernel]
+            advised = concerned.setdefault(ProblemCode.TRUNCATED_SAMPLES, [])
+            advised += [] if kernel in advised else [kernel]
     found = [
         say(advice, concerned[code])
         for code, say in _SENTENCES.items()
@@ -43,6 +43,7 @@ def caveats(advice: Advice) -> list[str]:
         for one in found
         if one and not any(one != other and one.lower() in other.lower() for other in found)
     ]
+    found += _idle(advice)
     found += _versions(advice)
     return [
         *(["Modelled, not measured: --details has what was assumed."] if _modelled(advice) else []),
@@ -71,6 +72,16 @@ def _versions(advice: Advice) -> list[str]:
     if len(said) > _SHOWN:
         said[_SHOWN:] = [f"The same holds for {plural(len(said) - _SHOWN, 'more source file')}."]
     return said
+
+
+def _idle(advice: Advice) -> list[str]:
+    """What no kernel changes, where it is more than any of them takes."""
+    parts = [kernel.in_run for kernel in advice.kernels if kernel.in_run is not None]
+    if not parts or 1 - parts[0].busy <= max(part.of_busy * part.busy for part in parts):
+        return []
+    idle = percent(1 - parts[0].busy, 0)
+    text = f"No GPU works in {idle} of the run, more than any of these kernels takes: gpadvisor idle"
+    return [f"{text} {parts[0].trace}"]
 
 
 def _modelled(advice: Advice) -> bool:
@@ -118,9 +129,9 @@ def _few(advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
         return "Few samples: estimates are rough."
     low, high = count(min(totals)), count(max(totals))
     samples = low if low == high else f"{low} to {high}"
-    estimated = any(one.speedup is not None for kernel in kernels for one in kernel.suggestions)
-    what = "estimates" if estimated else "shares"
-    return f"Few samples{_in(advice, kernels)}: {samples}; {what} are rough."
+    estimated = any(suggestion.speedup is not None for kernel in kernels for suggestion in kernel.suggestions)
+    text = "estimates" if estimated else "shares"
+    return f"Few samples{_in(advice, kernels)}: {samples}; {text} are rough."
 
 
 def _defined(kernels: Sequence[KernelAdvice]) -> str:
@@ -128,7 +139,11 @@ def _defined(kernels: Sequence[KernelAdvice]) -> str:
     for kernel in kernels:
         for problem in kernel.problems:
             at = problem.location
-            if problem.code is ProblemCode.NO_LINE_INFO and at is not None:
+            if problem.code is not ProblemCode.NO_LINE_INFO:
+                continue
+            if at is None and problem.short:
+                return f" {short_name(core_name(kernel.name), _NAME)}: {problem.short}."
+            if at is not None:
                 place = f"{base_file(at.file)}:{at.line}{f'; {problem.short}' if problem.short else ''}"
                 return f" {short_name(core_name(kernel.name), _NAME)} begins at {place}."
     return ""
@@ -138,9 +153,9 @@ def _absent(advice: Advice, _kernels: Sequence[KernelAdvice]) -> str:
     """The files that are missing, of those with the time where that is known; nothing if these are here."""
     missing = [match.report_path for match in advice.sources if match.local_path is None]
     missing = [path for path in missing if not is_library(path)] or missing
-    told = [one for one in advice.kernels if one.time_share is None or one.time_share >= SMALL_SHARE]
+    advised = [one for one in advice.kernels if one.time_share is None or one.time_share >= SMALL_SHARE]
     times = Counter[str]()
-    for scope in (one for kernel in told for one in kernel.scopes):
+    for scope in (summary for kernel in advised for summary in kernel.scopes):
         if scope.scope.location is not None:
             times[scope.scope.location.file] += scope.samples + scope.caused
     if times.total():
@@ -155,6 +170,9 @@ def _absent(advice: Advice, _kernels: Sequence[KernelAdvice]) -> str:
 _SENTENCES: Final[dict[ProblemCode, Sentence]] = {
     ProblemCode.SUM_OVER_RANKS: _message(ProblemCode.SUM_OVER_RANKS),
     ProblemCode.SLOW_RANKS: _message(ProblemCode.SLOW_RANKS),
+    ProblemCode.NOT_IN_TIMELINE: lambda advice, kernels: (
+        f"Not in the timeline{_in(advice, kernels)}: what a change is worth for the run is not known."
+    ),
     ProblemCode.DEBUG_BUILD: lambda advice, kernels: (
         f"Debug build (-G{_of(advice, kernels)}): compile with -lineinfo and without -G, and profile that. A "
         "release build runs other code: figures are of this build."

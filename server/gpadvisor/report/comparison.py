@@ -106,7 +106,9 @@ def _times(kernel: KernelComparison) -> str:
 
 def _clock(kernel: KernelComparison) -> str:
     """Whose times they are."""
-    before, after = (one is Evidence.MODELLED for one in (kernel.evidence_before, kernel.evidence_after))
+    before, after = (
+        evidence is Evidence.MODELLED for evidence in (kernel.evidence_before, kernel.evidence_after)
+    )
     if before != after:
         return "a modelled time beside a measured one, which says little"
     return "both modelled" if before else "measured"
@@ -154,9 +156,9 @@ def _lines(kernel: KernelComparison, rows: int | None, width: int) -> list[str]:
         *_CHANGE,
         Column(title="line", min_width=20, overflow=Overflow.CUT_START),
     )
-    shown = kernel.lines[:rows]
-    table = format_table(columns, [_line_cells(line) for line in shown], width=width, indent=2)
-    rest = len(kernel.lines) - len(shown)
+    changes = kernel.lines[:rows]
+    table = format_table(columns, [_line_cells(line) for line in changes], width=width, indent=2)
+    rest = len(kernel.lines) - len(changes)
     more = [f"  ... and {rest:,} more lines; --top 0 shows all"] if rest else []
     return [f"Time by source line, put together {kernel.line_mapping}:", *table, *more]
 
@@ -172,7 +174,7 @@ def _lines_apart(kernel: KernelComparison, rows: int | None, width: int) -> list
         ("first", [(line.before, line.time_before_ns, line.samples_before) for line in kernel.lines]),
         ("second", [(line.after, line.time_after_ns, line.samples_after) for line in kernel.lines]),
     )
-    found: list[str] = []
+    result: list[str] = []
     for name, every in sides:
         hottest = sorted((row for row in every if row[0] is not None), key=lambda row: -row[2])
         cells = [
@@ -181,11 +183,11 @@ def _lines_apart(kernel: KernelComparison, rows: int | None, width: int) -> list
             if where is not None
         ]
         if cells:
-            found += [
+            result += [
                 f"Time by source line in the {name} run:",
                 *format_table(columns, cells, width=width, indent=2),
             ]
-    return found
+    return result
 
 
 def _stalls(stalls: Sequence[StallChange], width: int) -> list[str]:

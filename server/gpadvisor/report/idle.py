@@ -43,33 +43,33 @@ def idle_json(name: str, devices: Sequence[DeviceIdleness]) -> str:
             "trace": name,
             "devices": [
                 {
-                    "device": one.device,
-                    "span_ns": one.span_ns,
-                    "busy_ns": one.busy_ns,
-                    "idle_ns": one.idle_ns,
-                    "gaps": one.gaps,
-                    "by_call": [_share(share) for share in one.by_call],
-                    "by_end": [_share(share) for share in one.by_end],
+                    "device": idleness.device,
+                    "span_ns": idleness.span_ns,
+                    "busy_ns": idleness.busy_ns,
+                    "idle_ns": idleness.idle_ns,
+                    "gaps": idleness.gaps,
+                    "by_call": [_share(share) for share in idleness.by_call],
+                    "by_end": [_share(share) for share in idleness.by_end],
                 }
-                for one in devices
+                for idleness in devices
             ],
         },
         indent=1,
     )
 
 
-def _share(one: IdleShare) -> dict[str, object]:
-    return {"name": one.name, "idle_ns": one.idle_ns, "gaps": one.gaps}
+def _share(share: IdleShare) -> dict[str, object]:
+    return {"name": share.name, "idle_ns": share.idle_ns, "gaps": share.gaps}
 
 
 def _table(title: str, shares: Sequence[IdleShare], device: DeviceIdleness, rows: int | None) -> list[str]:
-    shown = shares[:rows]
+    idle_shares = shares[:rows]
     found = [
-        f"  {_percent(one.idle_ns / device.idle_ns) if device.idle_ns else '-':>7} {_ms(one.idle_ns):>14}"
-        f" {count(one.gaps):>9}  {clean(one.name, _NAME)}"
-        for one in shown
+        f"  {_percent(share.idle_ns / device.idle_ns) if device.idle_ns else '-':>7} {_ms(share.idle_ns):>14}"
+        f" {count(share.gaps):>9}  {clean(share.name, _NAME)}"
+        for share in idle_shares
     ]
-    more = len(shares) - len(shown)
+    more = len(shares) - len(idle_shares)
     return [
         f"  {'idle':>7} {'time':>14} {'gaps':>9}  {title}",
         *found,

@@ -28,6 +28,7 @@ from gpadvisor.model.advice import (
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device, Launch
+from gpadvisor.model.timeline import RunPart
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -102,6 +103,7 @@ def _kernel(kernel: KernelAdvice) -> Json:
         "shared_bytes": kernel.shared_bytes,
         "duration_ns": number(kernel.duration_ns),
         "time_share": number(kernel.time_share),
+        "run": None if kernel.in_run is None else _run(kernel.in_run),
         "occupancy": _occupancy(kernel.occupancy),
         "utilisations": [
             {"name": use.name, "percent": number(use.percent), "metric": text(use.metric)}
@@ -223,6 +225,19 @@ def _location(location: SourceLocation | None) -> dict[str, Json]:
     return {"file": text(location.file), "line": location.line}
 
 
+def _run(part: RunPart) -> Json:
+    return {
+        "trace": text(part.trace),
+        "span_ns": part.span_ns,
+        "busy_ns": part.busy_ns,
+        "launches": part.time.launches,
+        "same_grid": part.time.shape is not None,
+        "alone_ns": part.time.alone_ns,
+        "shared_ns": number(part.time.shared_ns),
+        "union_ns": part.time.union_ns,
+    }
+
+
 def _scope_summary(summary: ScopeSummary) -> Json:
     return {
         **_scope(summary.scope),
@@ -269,6 +284,14 @@ def _speedup(estimate: Estimate | None) -> Json:
         "high": number(estimate.high),
         "paper": number(estimate.paper),
         "reason": text(estimate.reason),
+        "cap": None
+        if estimate.cap is None
+        else {
+            "limit": text(estimate.cap.limit),
+            "speedup": number(estimate.cap.speedup),
+            "before": number(estimate.cap.before),
+            "reason": text(estimate.cap.reason),
+        },
     }
 
 

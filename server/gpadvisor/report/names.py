@@ -70,8 +70,8 @@ def parameters(demangled: str) -> tuple[str, ...] | None:
     if end is None:
         return None
     cuts = [start, *(i for i in range(start, end) if demangled[i] == "," and depths[i] == 1), end]
-    found = tuple(demangled[a + 1 : b].strip() for a, b in itertools.pairwise(cuts))
-    return () if found in {("",), ("void",)} else found
+    result = tuple(demangled[a + 1 : b].strip() for a, b in itertools.pairwise(cuts))
+    return () if result in {("",), ("void",)} else result
 
 
 def _candidates(name: str) -> Iterator[str]:
@@ -126,20 +126,20 @@ def _without_parameters(name: str) -> str:
 def _without_template_arguments(name: str, depth: int) -> str:
     """Template argument lists at bracket depth ``depth`` reduced to ``<...>``."""
     depths = _depths(name)
-    kept: list[str] = []
+    result: list[str] = []
     index = 0
     while index < len(name):
-        kept.append(name[index])
+        result.append(name[index])
         if name[index] != "<" or depths[index] != depth:
             index += 1
             continue
         end = next((i for i in range(index, len(name)) if name[i] == ">" and depths[i] == depth), len(name))
         if end - index > len(ELLIPSIS) + 1:
-            kept.append(f"{ELLIPSIS}>")
+            result.append(f"{ELLIPSIS}>")
             index = end + 1
         else:
             index += 1
-    return "".join(kept)
+    return "".join(result)
 
 
 def _without_namespaces(name: str) -> str:

@@ -147,10 +147,10 @@ def with_todays_mentions(advice: Advice) -> Advice:
     files = [match.report_path for match in advice.sources]
 
     def told(suggestion: Suggestion) -> Suggestion:
-        own = primary(suggestion)
+        location = primary(suggestion)
 
         def now(name: str | None, line: int) -> str | None:
-            at = file_of(name, None if own is None else own.file, files), line
+            at = file_of(name, None if location is None else location.file, files), line
             if at not in today:
                 return None
             return f"{line} as profiled" if today[at] is None else str(today[at])

@@ -3,25 +3,29 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from gpadvisor import __version__
 from gpadvisor.model.advice import Advice, CodeRef, Estimate, Hotspot, KernelAdvice, Suggestion
 from gpadvisor.model.figures import won
+from gpadvisor.model.fix import Fix, TextEdit
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Evidence
+from gpadvisor.report.entries import primary
 from gpadvisor.report.fingerprint import Fingerprints
 from gpadvisor.report.jsonformat import number
+from gpadvisor.report.line_hash import line_hashes
 from gpadvisor.report.names import short_name
-from gpadvisor.report.page import Page
+from gpadvisor.report.page import make_page
+from gpadvisor.report.placement import Repository, RepositoryPlaces
+from gpadvisor.report.sarif_limits import limited
 from gpadvisor.report.sarif_places import SarifPlaces
-from gpadvisor.report.style import Style
-from gpadvisor.report.words import CATEGORY_WORDS, cleaned, percent, plural
+from gpadvisor.report.words import CATEGORY_WORDS, base_file, cleaned, percent, plural
 
 SARIF_SCHEMA: Final = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -30,6 +34,8 @@ WARNING_SPEEDUP: Final = 1.05
 """A measured suggestion that gives the run this at its low end is a warning; all else is a note or less."""
 _NAME: Final = 80
 _SHOWN_HOTSPOTS: Final = 5
+UNPLACED: Final = "no_place"
+"""Identity of the notification of a suggestion without a place."""
 
 Object: TypeAlias = dict[str, Any]
 
@@ -46,48 +52,66 @@ class RuleMetadata:
     help_uri: str | None = None
 
 
-def render_sarif(
-    advice: Advice,
-    *,
-    rules: Sequence[RuleMetadata] = (),
-    root: str | None = None,
-    sources: Mapping[str, str] | None = None,
-) -> str:
-    """One SARIF log with one run: a result for each suggestion, a notification for each problem.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SarifOptions:
+    """What a service is told beside the advice."""
 
-    Args:
-        advice: What to report.
-        rules: Descriptions of the rules; a code without one is described by its own name.
-        root: Folder that file addresses are relative to; files elsewhere get absolute addresses.
-        sources: Texts of source files by the path that the advice names: snippets and stable fingerprints.
-    """
+    repository: Repository | None = None  # None: results are placed in any file, under the name it has here
+    category: str = ""  # of the alerts; a service closes those of one that are not in its next upload
+    omit_suppressed: bool = False
+    home: str = ""  # page of the tool
+    rules: Sequence[RuleMetadata] = ()  # descriptions; a code without one is described by its own name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SarifSources:
+    """Texts and fixes; paths are those that the advice names."""
+
+    texts: Mapping[str, str] = field(default_factory=dict)  # to quote, as profiled
+    now: Mapping[str, str] = field(default_factory=dict)  # of the files here, for hashes of lines
+    fixes: Mapping[tuple[str, str], Sequence[Fix]] = field(default_factory=dict)
+    """By mangled kernel and code; their edits are of texts in ``now``, in files of that name here."""
+
+
+def render_sarif(
+    advice: Advice, options: SarifOptions | None = None, sources: SarifSources | None = None
+) -> str:
+    """One SARIF log with one run: a result for each suggestion with a place, a notification for all else."""
+    options, sources = options or SarifOptions(), sources or SarifSources()
     advice = cleaned(advice)
-    local = {match.report_path: match.local_path for match in advice.sources if match.local_path}
-    page = Page(width=10_000, style=Style(enabled=False), top=None, sources=dict(sources or {}), local=local)
-    places = SarifPlaces(page=page, root=root, fallback=advice.path)
-    descriptors = _descriptors(advice, rules)
+    page = make_page(advice, width=0, color=False, sources=sources.texts)
+    places = SarifPlaces(placement=RepositoryPlaces(page=page, repository=options.repository))
+    descriptors = _descriptors(advice, options.rules)
     index = {str(descriptor["id"]): position for position, descriptor in enumerate(descriptors)}
-    fingerprints = Fingerprints(page)
-    results = [
-        _result(places, kernel, suggestion, index[suggestion.code], fingerprints)
-        for kernel in advice.kernels
-        for suggestion in kernel.suggestions
-    ]
+    writer = _Writer(places, sources, index, Fingerprints(page))
+    results, notices = [], _notifications(advice)
+    for kernel in advice.kernels:
+        for suggestion in kernel.suggestions:
+            fingerprint = writer.fingerprint(kernel, suggestion)  # also of what is left out: equal ones count
+            if options.omit_suppressed and suggestion.suppressed is not None:
+                continue
+            place = places.placement.of(suggestion)
+            if place is None:
+                notices.append(_unplaced(kernel, suggestion))
+            else:
+                results.append(writer.result(kernel, suggestion, place, fingerprint))
+    driver: Object = {"name": "gpadvisor", "version": __version__, "rules": descriptors}
+    if options.home:
+        driver["informationUri"] = options.home
     run = {
-        "tool": {"driver": {"name": "gpadvisor", "version": __version__, "rules": descriptors}},
-        "automationDetails": {"id": f"gpadvisor/{'+'.join(_architectures(advice))}/"},
+        "tool": {"driver": driver},
+        "automationDetails": {"id": f"{options.category or _category(advice)}/"},
         "columnKind": "utf16CodeUnits",
         "originalUriBaseIds": {
             SarifPlaces.BASE: {
                 "description": {"text": "Folder that relative addresses of sources start from."}
             }
         },
-        "artifacts": [_input(places, advice)],
-        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": _notifications(advice)}],
+        "artifacts": [_input(places, advice), *writer.edited()],
+        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notices}],
         "results": results,
     }
-    log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+    return limited({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
 def message(text: str) -> Object:
@@ -95,8 +119,8 @@ def message(text: str) -> Object:
     return {"text": text.replace("{", "{{").replace("}", "}}").replace("](", "] (")}
 
 
-def _architectures(advice: Advice) -> list[str]:
-    return sorted({kernel.device.arch for kernel in advice.kernels})
+def _category(advice: Advice) -> str:
+    return f"gpadvisor/{'+'.join(sorted({kernel.device.arch for kernel in advice.kernels}))}"
 
 
 def _input(places: SarifPlaces, advice: Advice) -> Object:
@@ -107,11 +131,11 @@ def _input(places: SarifPlaces, advice: Advice) -> Object:
 
 
 def _descriptors(advice: Advice, rules: Sequence[RuleMetadata]) -> list[Object]:
-    known = {rule.code: rule for rule in rules}
+    metadatas = {rule.code: rule for rule in rules}
     used = {s.code: s for kernel in advice.kernels for s in kernel.suggestions}
-    found = []
-    for code in sorted({*known, *used}):
-        rule = known.get(code)
+    result = []
+    for code in sorted({*metadatas, *used}):
+        rule = metadatas.get(code)
         if rule is None:
             suggestion = used[code]
             rule = RuleMetadata(
@@ -121,8 +145,8 @@ def _descriptors(advice: Advice, rules: Sequence[RuleMetadata]) -> list[Object]:
                 summary=f"{suggestion.name} ({CATEGORY_WORDS[suggestion.category]}).",
                 help_markdown=f"Run `gpadvisor explain {code}`.",
             )
-        found.append(_descriptor(rule))
-    return found
+        result.append(_descriptor(rule))
+    return result
 
 
 def _descriptor(rule: RuleMetadata) -> Object:
@@ -149,47 +173,98 @@ def level(suggestion: Suggestion) -> str:
     return "warning" if likely and suggestion.evidence is Evidence.MEASURED else "note"
 
 
-def _result(
-    places: SarifPlaces,
-    kernel: KernelAdvice,
-    suggestion: Suggestion,
-    rule_index: int,
-    fingerprints: Fingerprints,
-) -> Object:
-    primary = _primary(suggestion)
-    result: Object = {
-        "ruleId": suggestion.code,
-        "ruleIndex": rule_index,
-        "level": level(suggestion),
-        "kind": "informational" if suggestion.evidence is Evidence.STATIC else "fail",
-        "message": message(_sentence(kernel, suggestion)),
-        "locations": [places.location(primary, function=kernel.name)],
-        "partialFingerprints": {"gpadvisor/v1": fingerprints.of(kernel, suggestion, primary)},
-        "properties": _properties(kernel, suggestion),
+class _Writer:
+    """Results of one run, with what they need of its files."""
+
+    def __init__(
+        self, places: SarifPlaces, sources: SarifSources, rules: Mapping[str, int], prints: Fingerprints
+    ) -> None:
+        self._places, self._sources, self._rules, self._prints = places, sources, rules, prints
+        self._hashes: dict[str, Sequence[str]] = {}
+        self._edited: dict[str, str] = {}  # texts by path
+
+    def fingerprint(self, kernel: KernelAdvice, suggestion: Suggestion) -> str:
+        """Of the advice, wherever it is shown."""
+        return self._prints.of(kernel, suggestion, primary(suggestion))
+
+    def result(
+        self, kernel: KernelAdvice, suggestion: Suggestion, place: SourceLocation, fingerprint: str
+    ) -> Object:
+        """One suggestion at its place."""
+        prints = {"gpadvisor/v1": fingerprint}
+        # Of where it stands if nothing is changed: an alert that is known does not become new where it is
+        # shown on a line of a change.
+        if line_hash := self._line_hash(primary(suggestion)) or self._line_hash(place):
+            prints["primaryLocationLineHash"] = line_hash
+        result: Object = {
+            "ruleId": suggestion.code,
+            "ruleIndex": self._rules[suggestion.code],
+            "level": level(suggestion),
+            "kind": "informational" if suggestion.evidence is Evidence.STATIC else "fail",
+            "message": message(sentence(kernel, suggestion)),
+            "locations": [self._places.location(place, function=kernel.name)],
+            "partialFingerprints": prints,
+            "properties": _properties(kernel, suggestion),
+        }
+        rank = _rank(suggestion.program_speedup or suggestion.speedup)
+        if rank is not None:
+            result["rank"] = rank
+        spots = suggestion.hotspots[:_SHOWN_HOTSPOTS]
+        if flows := [flow for hotspot in spots if (flow := _flow(self._places, hotspot))]:
+            result["codeFlows"] = flows
+        if related := _related(self._places, kernel, suggestion):
+            result["relatedLocations"] = related
+        if fixes := self._sources.fixes.get((kernel.mangled, suggestion.code)):
+            result["fixes"] = [self._fix(fix) for fix in fixes]
+        result["suppressions"] = _suppressions(self._places, suggestion)
+        return result
+
+    def edited(self) -> list[Object]:
+        """The files that fixes are of, with the hash of what they were made for."""
+        return [
+            {
+                "location": self._places.artifact(file),
+                "hashes": {"sha-256": hashlib.sha256(text.encode()).hexdigest()},
+            }
+            for file, text in self._edited.items()
+        ]
+
+    def _line_hash(self, location: SourceLocation | None) -> str | None:
+        if location is None or location.file not in self._sources.now:
+            return None
+        if location.file not in self._hashes:
+            self._hashes[location.file] = line_hashes(self._sources.now[location.file])
+        line, hashes = self._places.placement.line(location), self._hashes[location.file]
+        return None if line is None or not 1 <= line <= len(hashes) else hashes[line - 1]
+
+    def _fix(self, fix: Fix) -> Object:
+        text = self._edited.setdefault(fix.file, self._sources.now[fix.file])
+        lines = text.split("\n")
+        replacements = [
+            {"deletedRegion": _region(edit, lines), "insertedContent": {"text": edit.new_text}}
+            for edit in fix.edits
+        ]
+        change = {"artifactLocation": self._places.artifact(fix.file), "replacements": replacements}
+        words = f"{fix.title}; {fix.reason}" if fix.reason else fix.title
+        return {"description": message(words), "artifactChanges": [change]}
+
+
+def _region(edit: TextEdit, lines: Sequence[str]) -> Object:
+    """Columns count UTF-16 code units from 1; of the first line without a byte order mark."""
+
+    def column(line: int, index: int) -> int:
+        before = lines[line - 1][:index].removeprefix("\ufeff" if line == 1 else "")
+        return len(before.encode("utf-16-le", "surrogatepass")) // 2 + 1
+
+    return {
+        "startLine": edit.start_line,
+        "startColumn": column(edit.start_line, edit.start_column),
+        "endLine": edit.end_line,
+        "endColumn": column(edit.end_line, edit.end_column),
     }
-    rank = _rank(suggestion.program_speedup or suggestion.speedup)
-    if rank is not None:
-        result["rank"] = rank
-    flows = [flow for hotspot in suggestion.hotspots[:_SHOWN_HOTSPOTS] if (flow := _flow(places, hotspot))]
-    if flows:
-        result["codeFlows"] = flows
-    related = _related(places, kernel, suggestion)
-    if related:
-        result["relatedLocations"] = related
-    result["suppressions"] = _suppressions(places, suggestion)
-    return result
 
 
-def _primary(suggestion: Suggestion) -> SourceLocation | None:
-    """Where the cause stands: the first hotspot's def, else its use, else the scope."""
-    for hotspot in suggestion.hotspots:
-        for code in (hotspot.definition, hotspot.use):
-            if code is not None and code.location is not None:
-                return code.location
-    return suggestion.scope.location
-
-
-def _sentence(kernel: KernelAdvice, suggestion: Suggestion) -> str:
+def sentence(kernel: KernelAdvice, suggestion: Suggestion) -> str:
     """Gain, cure, cause, the change, and what that rests on."""
     share = f", {percent(suggestion.importance)} of the samples" if suggestion.matched_samples else ""
     head = f"{won(suggestion.speedup, suggestion.evidence)}: {suggestion.name}{share}: {suggestion.title}."
@@ -229,7 +304,7 @@ def _rank(estimate: Estimate | None) -> float | None:
 def _flow(places: SarifPlaces, hotspot: Hotspot) -> Object | None:
     """From the inlined calls around the def to the def to the use."""
     definition, use = hotspot.definition, hotspot.use
-    if definition is None or use is None:
+    if definition is None or use is None or definition.location is None or use.location is None:
         return None
     share = f"{percent(hotspot.importance)} of the samples: {hotspot.reason}"
     steps = [
@@ -260,7 +335,8 @@ def _related(places: SarifPlaces, kernel: KernelAdvice, suggestion: Suggestion) 
     for hotspot in suggestion.hotspots[:_SHOWN_HOTSPOTS]:
         for role, code in (("def", hotspot.definition), ("use", hotspot.use)):
             if code is not None and code.location is not None:
-                words = f"{role}: {code.text or code.opcode}, {hotspot.reason}, {percent(hotspot.importance)}"
+                share = f", {percent(hotspot.importance)}" if hotspot.samples else ""
+                words = f"{role}: {code.text or code.opcode}, {hotspot.reason}{share}"
                 found.setdefault(code.location, words)
     return [
         {"id": index, **places.location(location, function=kernel.name), "message": message(words)}
@@ -282,6 +358,18 @@ def _suppressions(places: SarifPlaces, suggestion: Suggestion) -> list[Object]:
 def _notifications(advice: Advice) -> list[Object]:
     everywhere = [_notification(problem, None) for problem in advice.problems]
     return everywhere + [_notification(problem, k) for k in advice.kernels for problem in k.problems]
+
+
+def _unplaced(kernel: KernelAdvice, suggestion: Suggestion) -> Object:
+    """What no line of a file of the repository shows: services refuse results without one."""
+    location = primary(suggestion)
+    where = (
+        "no line is known"
+        if location is None
+        else f"{base_file(location.file)}:{location.line} is not in the repository"
+    )
+    text = f"{suggestion.code} has no place here, {where}: {sentence(kernel, suggestion)}"
+    return {"level": "note", "message": message(text), "descriptor": {"id": UNPLACED}}
 
 
 def _notification(problem: Problem, kernel: KernelAdvice | None) -> Object:

@@ -66,12 +66,12 @@ def screen_lines(page: Page, advice: Advice, *, everything: bool = False) -> lis
     """
     found, little = families(advice), 0
     if not everything:
-        little = sum(len(one.entries) for one in found if _is_little(one, found))
+        little = sum(len(family.entries) for family in found if _is_little(family, found))
         found = tuple(replace(one, entries=()) if _is_little(one, found) else one for one in found)
     start = [*_title(page, advice), "", *_headline(page, found)]
     for text in caveats(advice)[:_CAVEATS]:
-        said = clauses(text, _CAVEAT_LINES * (page.width - 2 * len(_INDENT)))
-        start += [page.style.caution(line) for line in wrap(said, page.width, "  ", "! ")]
+        sentence = clauses(text, _CAVEAT_LINES * (page.width - 2 * len(_INDENT)))
+        start += [page.style.caution(line) for line in wrap(sentence, page.width, "  ", "! ")]
     end = ["", *_closing(page, advice, found, little)]
     room = None if everything else LINES - len(start) - len(end)
     return [*start, *_kernels(page, found, room), *end]
@@ -88,7 +88,7 @@ def _title(page: Page, advice: Advice) -> list[str]:
     devices = list(dict.fromkeys(name.removeprefix("NVIDIA ").removeprefix("GeForce ") for name in names))
     times = [kernel.duration_ns for kernel in advice.kernels]
     kernels = {kernel.mangled for kernel in advice.kernels}
-    told = [one.analysed for one in advice.launches if one.launch.kernel in kernels]
+    told = [summary.analysed for summary in advice.launches if summary.launch.kernel in kernels]
     facts = [
         plural(len(times), "kernel") if len(times) != 1 or all(told) else "",
         "" if all(told) else f"{sum(told)} of {len(told)} launches",
@@ -110,7 +110,7 @@ def _headline(page: Page, found: Sequence[Family]) -> list[str]:
     first = heaviest(found)
     name, limited_by = _name(first), first.head.limited_by
     part = first.share is not None and first.share <= _ALL_OF_IT
-    takes = f"{name} takes {_share(first.share)} of the time"
+    takes = f"{name} takes {_share(first.share)} of {_whose(first)}"
     if limited_by:
         text = f"{takes}, limited by {limited_by}" if part else f"{name} is limited by {limited_by}"
     elif not first.head.has_code:
@@ -158,27 +158,31 @@ def _kernels(page: Page, found: Sequence[Family], room: int | None) -> list[str]
 def _blocks(page: Page, led: Sequence[Family], room: int | None) -> dict[int, list[str]]:
     """By number: the first suggestion of each kernel, then as many of the next ones as there is room for."""
     most = _BLOCKS if room is not None else max((len(family.entries) for family in led), default=0)
-    found: dict[int, list[str]] = {}
+    result: dict[int, list[str]] = {}
     for rank in range(most if page.top is None else min(most, page.top)):
         for family in led:
             for entry in own_changes(family)[rank : rank + 1]:
                 block = _block(page, family, entry)
                 if room is None or rank == 0 or len(block) <= room:
-                    found[entry.number] = block
+                    result[entry.number] = block
                     room = None if room is None else room - len(block)
-    return found
+    return result
 
 
 def _head(page: Page, family: Family) -> list[str]:
     """Its share of the time and what limits it."""
     kernel, name = family.head, _name(family)
     facts = [
-        "" if family.share is None else f"{_share(family.share)} of the time",
+        "" if family.share is None else f"{_share(family.share)} of {_whose(family)}",
         f"limited by {kernel.limited_by}" if kernel.limited_by else "",
     ]
     text = ", ".join(fact for fact in facts if fact)
     first, *more = wrap(text, page.width, _INDENT, f"{name}: ")
     return ["", page.style.heading(first[: len(name)]) + first[len(name) :], *more]
+
+
+def _whose(family: Family) -> str:
+    return "the time" if family.head.in_run is None else "the GPU's busy time"
 
 
 def _share(share: float | None) -> str:
@@ -188,9 +192,9 @@ def _share(share: float | None) -> str:
 def _name(family: Family) -> str:
     if len(family.kernels) > 1:
         names = {kernel.name for kernel in family.kernels}
-        what = "launches" if len(names) == 1 else "instantiations"
+        text = "launches" if len(names) == 1 else "instantiations"
         plain = core_name(family.head.name).partition("<")[0]
-        return f"{short_name(plain, _NAME)} ({len(family.kernels)} {what})"
+        return f"{short_name(plain, _NAME)} ({len(family.kernels)} {text})"
     return _kernel_name(family.head, _NAME)
 
 
@@ -226,17 +230,17 @@ def _labelled(page: Page, label: str, text: str) -> list[str]:
 def _place(page: Page, family: Family, entry: NumberedSuggestion) -> list[str]:
     """``file:line`` with the words on it; without lines the instruction."""
     suggestion, style = entry.suggestion, page.style
-    at, code = _sure(page, entry), cause(suggestion)
+    location, code = _sure(page, entry), cause(suggestion)
     room = page.width - len(_INDENT) - _LABEL
-    where = "" if at is None else _file_line(page, at, room)
-    words = page.quote(at, code)
+    where = "" if location is None else _file_line(page, location, room)
+    words = page.quote(location, code)
     if suggestion.category is Category.PARALLEL and entry.kernel.launch is not None:
         launch = entry.kernel.launch
         blocks = "block" if launch.blocks == 1 else "blocks"
         threads = "thread" if launch.threads_per_block == 1 else "threads"
         where = f"launch of {dimensions(launch.grid)} {blocks} of {dimensions(launch.block)} {threads}"
         words = None
-    elif at is None and code is not None:
+    elif location is None and code is not None:
         own = base_name(code.function) == base_name(entry.kernel.name)
         outside = "" if own else f" of {short_name(code.function, _NAME)}"
         where, words = f"{code.pc:#06x}{outside}", code.text or code.opcode
@@ -245,27 +249,28 @@ def _place(page: Page, family: Family, entry: NumberedSuggestion) -> list[str]:
     many = len(family.kernels) > 1 or entry.also
     of = [_kernel_name(entry.kernel, _NAME // 2)] if many else []
     of += [f"{len(entry.also)} more"] if entry.also else []
-    told = f"  in {' and '.join(of)}" if of else ""
+    sentence = f"  in {' and '.join(of)}" if of else ""
     label = style.quiet(_INDENT + pad("place", _LABEL))
-    head = label + style.code(where) + style.quiet(told)
+    head = label + style.code(where) + style.quiet(sentence)
     if words is None:
         return [head]
-    if cells(where) + cells(told) + 2 + cells(words) <= room:
+    if cells(where) + cells(sentence) + 2 + cells(words) <= room:
         return [f"{head}  {words}"]
     return [head, " " * (len(_INDENT) + _LABEL) + shorten(words, room)]
 
 
-def _file_line(page: Page, at: SourceLocation, room: int) -> str:
+def _file_line(page: Page, location: SourceLocation, room: int) -> str:
     """The path on this machine, which a click opens; of a file that is elsewhere its name."""
-    if page.local.get(at.file) is not None:
-        return page.place(at, room)
-    return place(SourceLocation(base_file(at.file), at.line), room)
+    if page.local.get(location.file) is not None:
+        return page.place(location, room)
+    return place(SourceLocation(base_file(location.file), location.line), room)
 
 
 def _after(entry: NumberedSuggestion) -> str:
     """What it means for the run, and what limits the kernel next."""
     suggestion, share = entry.suggestion, entry.kernel.time_share
-    part = suggestion.program_speedup if share is not None and share < _ALL_OF_IT else None
+    some = entry.kernel.in_run is not None or (share is not None and share < _ALL_OF_IT)
+    part = suggestion.program_speedup if some else None
     words = [
         "" if part is None else f"{gain(part)} of the whole run",
         f"limited by {suggestion.next_limit}" if suggestion.next_limit else "",
@@ -276,7 +281,7 @@ def _after(entry: NumberedSuggestion) -> str:
 def _rest(page: Page, entries: Sequence[NumberedSuggestion], room: int | None) -> list[str]:
     """The suggestions without a block: the change and its place while there is room, the others counted."""
     lines: list[str] = []
-    for at, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         estimate, place = entry.suggestion.speedup, _sure(page, entry)
         won = "" if estimate is None else f"{gain(estimate)}  "
         where = "" if place is None else f"{base_file(place.file)}:{place.line}, "
@@ -284,20 +289,20 @@ def _rest(page: Page, entries: Sequence[NumberedSuggestion], room: int | None) -
         lead = f"{entry.number:>2}  {won}"
         more = wrap(f"{cure} ({where}{entry.suggestion.code})", page.width, _INDENT, lead)
         if room is not None and len(lines) + len(more) > room:
-            return [*lines, page.style.quiet(f"{_INDENT}{_counted(entries[at:])}: --details")]
+            return [*lines, page.style.quiet(f"{_INDENT}{_counted(entries[index:])}: --details")]
         lines += more
     return lines
 
 
 def _sure(page: Page, entry: NumberedSuggestion) -> SourceLocation | None:
     """Its line, where the file here can have it."""
-    at = primary(entry.suggestion)
-    return None if page.is_doubtful(at, cause(entry.suggestion)) else at
+    location = primary(entry.suggestion)
+    return None if page.is_doubtful(location, cause(entry.suggestion)) else location
 
 
 def _counted(entries: Sequence[NumberedSuggestion]) -> str:
     """``2 more changes, of 1.3x and 1.1x``."""
-    gains = [expected(one.suggestion.speedup) for one in entries if one.suggestion.speedup is not None]
+    gains = [expected(entry.suggestion.speedup) for entry in entries if entry.suggestion.speedup is not None]
     of = f", of {' and '.join(gains[:_BLOCKS])}" if 0 < len(gains) == len(entries) <= _BLOCKS else ""
     return f"{plural(len(entries), 'more change')}{of}"
 
@@ -313,13 +318,13 @@ def _row(page: Page, family: Family) -> list[str]:
     best = best or next(iter(family.entries), None)
     lead = f"{_share(family.share):>6}  {_name(family)}  "
     if best is not None:
-        estimate, at = best.suggestion.speedup, _sure(page, best)
+        estimate, location = best.suggestion.speedup, _sure(page, best)
         won = "" if estimate is None else f"{gain(estimate)}  "
-        where = "" if at is None else f" ({base_file(at.file)}:{at.line})"
+        where = "" if location is None else f" ({base_file(location.file)}:{location.line})"
         return wrap(f"{best.suggestion.title}{where}", page.width, " " * 8, f"{lead}{best.number}  {won}")
     limit = family.head.limit
-    told = "nothing found" + (f", limited by {limit}" if limit else "")
-    return wrap(told, page.width, " " * 8, lead)
+    text = "nothing found" + (f", limited by {limit}" if limit else "")
+    return wrap(text, page.width, " " * 8, lead)
 
 
 def _alike_rows(page: Page, groups: Sequence[Sequence[Family]]) -> list[str]:
@@ -330,8 +335,8 @@ def _alike_rows(page: Page, groups: Sequence[Sequence[Family]]) -> list[str]:
         more = f" and {plural(len(names) - _OTHERS, 'more kernel')}" if len(names) > _OTHERS + 1 else ""
         named = ", ".join(names[: _OTHERS if more else None])
         share = share_of(group)
-        told = f"{named}{more}: the same as {' and '.join(map(str, group[0].elsewhere))}"
-        lines += wrap(told, page.width, " " * 8, f"{'-' if share is None else _share(share):>6}  ")
+        text = f"{named}{more}: the same as {' and '.join(map(str, group[0].elsewhere))}"
+        lines += wrap(text, page.width, " " * 8, f"{'-' if share is None else _share(share):>6}  ")
     return lines
 
 

@@ -21,7 +21,7 @@ from gpadvisor.report.names import short_name
 from gpadvisor.report.page import Page
 from gpadvisor.report.text_rules import rule_lines
 from gpadvisor.report.text_stalls import hot_lines, stall_lines
-from gpadvisor.report.text_suggestion import group_lines, suggestion_lines
+from gpadvisor.report.text_suggestion import group_lines, run_words, suggestion_lines
 from gpadvisor.report.words import (
     dimensions,
     duration,
@@ -107,6 +107,8 @@ def _time(kernel: KernelAdvice) -> str:
     if kernel.duration_ns is None:
         return ""
     known = kernel.time_share is not None and math.isfinite(kernel.time_share)
+    if kernel.in_run is not None:
+        return f"{duration(kernel.duration_ns)}; in {kernel.in_run.trace} {run_words(kernel.in_run)}"
     share = f", {percent(kernel.time_share)} of the GPU time in this report" if known else ""
     return duration(kernel.duration_ns) + share
 
@@ -166,8 +168,8 @@ def unseen(kernel: KernelAdvice) -> str:
     if kernel.samples.total or not names:
         return ""
     more = len(names) - _NAMED
-    told = ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-    return f"{plural(len(names), 'rule')} could not look ({told})"
+    text = ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"{plural(len(names), 'rule')} could not look ({text})"
 
 
 def no_change(first: KernelAdvice, kernels: Sequence[KernelAdvice]) -> str:
@@ -202,13 +204,13 @@ def nothing(kernel: KernelAdvice) -> str:
         return "No rule looked at this kernel."
     blind = [entry.reason for entry in kernel.rejected if not entry.looked]
     looked = len(kernel.rejected) - len(blind)
-    said = (
+    sentence = (
         f"Nothing was found: {plural(looked, 'rule')} looked at this kernel and rejected it" if looked else ""
     )
     if blind:
         why = f" ({blind[0]})" if len(set(blind)) == 1 else ""
-        said += f"{', ' if said else ''}{plural(len(blind), 'rule')} could not look at it{why}"
-    return f"{said}; the conditions that failed are below."
+        sentence += f"{', ' if sentence else ''}{plural(len(blind), 'rule')} could not look at it{why}"
+    return f"{sentence}; the conditions that failed are below."
 
 
 def _suppressed(page: Page, kernel: KernelAdvice) -> list[str]:

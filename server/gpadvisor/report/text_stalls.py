@@ -27,9 +27,9 @@ def stall_lines(page: Page, kernel: KernelAdvice) -> list[str]:
         return []
     active = f"{count(summary.active)} active, {count(summary.latency)} latency"
     lines = page.heading(f"Where {count(summary.total)} samples went ({active})")
-    shown = [s for s in kernel.stalls if s.samples >= SHOWN_STALL_SHARE * summary.total]
+    summaries = [s for s in kernel.stalls if s.samples >= SHOWN_STALL_SHARE * summary.total]
     small = [s for s in kernel.stalls if s.samples < SHOWN_STALL_SHARE * summary.total]
-    wide = page.width >= _NUMBERS + max((len(stall.plain) for stall in shown), default=0)
+    wide = page.width >= _NUMBERS + max((len(stall.plain) for stall in summaries), default=0)
     columns = [
         Column(title="share", right=True),
         Column(title="", drop=2),
@@ -42,7 +42,7 @@ def stall_lines(page: Page, kernel: KernelAdvice) -> list[str]:
     ]
     if wide:
         columns.append(Column(title="", min_width=20))
-    rows = [_stall_row(stall, summary.total, plain=wide) for stall in shown]
+    rows = [_stall_row(stall, summary.total, plain=wide) for stall in summaries]
 
     def style(row: int, column: int, text: str) -> str:
         if row < 0 or column == 8:
@@ -52,7 +52,7 @@ def stall_lines(page: Page, kernel: KernelAdvice) -> list[str]:
     table = format_table(columns, rows, width=page.width, indent=1, gap=1, style=style)
     lines.append(table[0])
     margin = " " * (_SGR.sub("", table[0]).index(columns[2].title) + 1)
-    for row, stall in zip(table[1:], shown, strict=True):
+    for row, stall in zip(table[1:], summaries, strict=True):
         lines.append(row)
         if not wide:
             lines += [page.style.quiet(line) for line in wrap(stall.plain, page.width, margin)]

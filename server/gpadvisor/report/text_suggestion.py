@@ -18,6 +18,7 @@ from gpadvisor.model.advice import (
 )
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.figures import expected, factor, gain
+from gpadvisor.model.timeline import RunPart
 from gpadvisor.report.names import core_name, short_name
 from gpadvisor.report.page import Page
 from gpadvisor.report.words import (
@@ -25,6 +26,7 @@ from gpadvisor.report.words import (
     Keep,
     cells,
     count,
+    duration,
     pad,
     percent,
     plural,
@@ -79,9 +81,9 @@ def suggestion_lines(
     return lines
 
 
-def _same_hotspots(one: Suggestion, other: Suggestion) -> bool:
+def _same_hotspots(suggestion: Suggestion, other: Suggestion) -> bool:
     shown = worth_showing(other.hotspots)
-    return len(shown) > 1 and worth_showing(one.hotspots) == shown
+    return len(shown) > 1 and worth_showing(suggestion.hotspots) == shown
 
 
 def worth_showing(hotspots: Sequence[Hotspot]) -> Sequence[Hotspot]:
@@ -112,9 +114,21 @@ def _headline(page: Page, suggestion: Suggestion) -> list[str]:
 def whole_run(kernel: KernelAdvice, suggestion: Suggestion) -> str:
     """What it means for the report as a whole; nothing where the kernel is all there is."""
     program, share = suggestion.program_speedup, kernel.time_share
-    if program is None or share is None or share > 0.9995:
+    if program is None or share is None or (share > 0.9995 and kernel.in_run is None):
         return ""
+    if kernel.in_run is not None:
+        return f"{gain(program)}, as {run_words(kernel.in_run)}"
     return f"{gain(program)}, as this kernel has {percent(share, 0)} of the GPU time"
+
+
+def run_words(part: RunPart) -> str:
+    """A kernel's part of a traced run."""
+    launches = plural(part.time.launches, "launch")
+    of = "" if part.time.shape is not None else " of any grid"
+    return (
+        f"this kernel has {percent(part.of_busy)} of the busy time in {launches}{of}, and a GPU is busy for"
+        f" {percent(part.busy)} of {duration(part.span_ns)}"
+    )
 
 
 def reasoning(estimate: Estimate) -> str:
@@ -132,9 +146,9 @@ def scope_words(page: Page, kernel: KernelAdvice, scope: Scope) -> str:
     if scope.kind is ScopeKind.FUNCTION and not name:
         return f"the kernel's own code, {at}" if at else "the kernel's own code"
     if scope.kind in {ScopeKind.LOOP, ScopeKind.LINE}:
-        what = f"a {_PLACES[scope.kind]} (no line information)" if not at else f"loop {at}"
-        what = at if scope.kind is ScopeKind.LINE and at else what
-        return f"{what} in {name}" if name else what
+        text = f"a {_PLACES[scope.kind]} (no line information)" if not at else f"loop {at}"
+        text = at if scope.kind is ScopeKind.LINE and at else text
+        return f"{text} in {name}" if name else text
     return " ".join(filter(None, (_PLACES[scope.kind], name, f"at {at}" if at else "")))
 
 

@@ -10,6 +10,7 @@ from typing import Final
 from gpadvisor.errors import UsageError
 from gpadvisor.model.advice import Advice, Category, Estimate, Suggestion
 from gpadvisor.model.figures import gain
+from gpadvisor.model.stalls import KNOWN_REASONS
 from gpadvisor.report.entries import by_number, families
 from gpadvisor.report.names import short_name
 from gpadvisor.report.page import Page, make_page, with_todays_mentions
@@ -67,8 +68,10 @@ def render_why(
     entry = by_number(found, wanted.upper())
     if entry is None:
         last = sum(len(family.entries) for family in found)
-        known = f"its suggestions are 1 to {last}" if last > 1 else f"it has {plural(last, 'suggestion')}"
-        raise UsageError(f"{advice.path} has no suggestion {wanted}: {known}; --all shows smaller ones too")
+        sentence = f"its suggestions are 1 to {last}" if last > 1 else f"it has {plural(last, 'suggestion')}"
+        raise UsageError(
+            f"{advice.path} has no suggestion {wanted}: {sentence}; --all shows smaller ones too"
+        )
     page = make_page(advice, width=width, color=color, sources=sources)
     suggestion, kernel, style = entry.suggestion, entry.kernel, page.style
     estimate = suggestion.speedup
@@ -96,6 +99,9 @@ def render_why(
         for index, spot in enumerate(spots, start=1):
             lines += hotspot_lines(page, kernel, spot, index)
     lines += ["", style.quiet(f"gpadvisor explain {suggestion.code} has the rule's page.")]
+    reason = next((spot.reason for spot in spots if spot.reason in KNOWN_REASONS), None)
+    if reason is not None:
+        lines += [style.quiet(f"gpadvisor explain {reason} has that of the stall.")]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 

@@ -59,4 +59,4 @@ OPTIMIZERS: Final[tuple[Optimizer, ...]] = (
     unit_at_limit.OPTIMIZER,
 )
 
-BY_CODE: Final[Mapping[str, Optimizer]] = {one.code: one for one in OPTIMIZERS}
+BY_CODE: Final[Mapping[str, Optimizer]] = {optimizer.code: optimizer for optimizer in OPTIMIZERS}

@@ -163,8 +163,8 @@ def _others(blame: Blame, program: Program, region: Region) -> int:
     if function is None or loop is None:
         return region.active_samples
     inside = [(function, index) for index in loop_facts(program.functions[function], loop).indices]
-    every = samples(blame, by_place(blame, blame.rows.use_index, inside))
-    return max(region.active_samples, every - latency(blame, region.rows))
+    total = samples(blame, by_place(blame, blame.rows.use_index, inside))
+    return max(region.active_samples, total - latency(blame, region.rows))
 
 
 def _passed_on(function: Function) -> set[int]:
@@ -179,7 +179,7 @@ def _passed_on(function: Function) -> set[int]:
     if not candidates:
         return set()
     reaching = function.reaching
-    found = set()
+    result = set()
     for index in candidates:
         written = function.instructions[index].defs
         readers = {
@@ -192,8 +192,8 @@ def _passed_on(function: Function) -> set[int]:
         if readers and all(
             _stores(function, use) and function.instructions[use].width_bytes == width for use in readers
         ):
-            found.add(index)
-    return found
+            result.add(index)
+    return result
 
 
 def _may_copy(function: Function, index: int) -> bool:

@@ -49,6 +49,7 @@ operations themselves load on the way to L2 goes with them at the high end; expe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -79,7 +80,7 @@ from gpadvisor.evidence.queries import (
     share,
     stalled,
 )
-from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection, StaticSite
+from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection, Relief, StaticSite
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, register_name
 from gpadvisor.model.machine import SECTOR_BYTES
@@ -116,27 +117,27 @@ class _Atomic:
 def _match(context: KernelContext) -> Match | Rejection:
     blame, profile = context.blame, context.profile
     if blame is None or profile is None:
-        shown = None if profile is None else _shown_by_code(context, profile)
+        match = None if profile is None else _shown_by_code(context, profile)
         reason = "needs samples: machine code does not show how often threads collide"
-        return shown or Rejection(code=_CODE, reason=reason)
-    found = _atomics(context, profile)
-    if not found:
+        return match or Rejection(code=_CODE, reason=reason)
+    atomics = _atomics(context, profile)
+    if not atomics:
         return Rejection(code=_CODE, reason="no atomic operation in the code")
-    at = causes(blame)
-    rows = by_place(blame, at, [one.place for one in found]) & stalled(blame)
+    indices = causes(blame)
+    rows = by_place(blame, indices, [atomic.place for atomic in atomics]) & stalled(blame)
     part = share(blame, rows)
     if part < constants.NOTABLE:
         return Rejection(
             code=_CODE, reason=f"waits due to atomic operations have {percent(part)} of the samples"
         )
-    weights = {one.place: samples(blame, rows & by_place(blame, at, [one.place])) for one in found}
-    worst = max(found, key=lambda one: weights[one.place])
+    weights = {one.place: samples(blame, rows & by_place(blame, indices, [one.place])) for one in atomics}
+    worst = max(atomics, key=lambda one: weights[one.place])
     why = _nothing_to_combine(profile, worst)
     if why is not None:
         return Rejection(code=_CODE, reason=f"{line_text(worst.function, worst.index)}: {why}")
-    gone = {one.place: _gone(profile, one) for one in found}
+    gone = {one.place: _gone(profile, one) for one in atomics}
     mean = sum(weights[place] * gone[place] for place in gone) / sum(weights.values())
-    bound = _serial(context, profile, found, mean, part)
+    bound = _serial(context, profile, atomics, mean, part)
     return Match(
         title="atomic operations meet at few addresses"
         if _meets(worst)
@@ -146,7 +147,20 @@ def _match(context: KernelContext) -> Match | Rejection:
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(mean, worst),),
         measured_bound=bound,
-        relieves=freed(context, gone),
+        relieves=_relieves(context, gone, mean),
+    )
+
+
+def _relieves(context: KernelContext, gone: Mapping[_Place, float], mean: float) -> tuple[Relief, ...]:
+    """The instructions that go; of the load on the way to L2 none may go with them, or all."""
+    instructions = freed(context, gone)
+    named = {instruction.resource for instruction in instructions}
+    return (
+        *instructions,
+        *(
+            Relief(resource=name, remaining=1.0, remaining_best=1 - mean)
+            for name in sorted(_ON_THE_WAY - named)
+        ),
     )
 
 
@@ -156,15 +170,15 @@ def _shown_by_code(context: KernelContext, profile: KernelProfile) -> Match | No
     if function is None or profile.launch.threads_per_block < threads_per_warp(profile):
         return None
     form = context.program.form
-    for index, one in enumerate(function.instructions):
+    for index, instruction in enumerate(function.instructions):
         loop = function.innermost_loop(index)
         atomic = _Atomic(function=function, index=index, warps=0.0, threads=None, meeting=None)
         if (
-            one.info.opclass not in _ATOMIC
-            or one.guard is not None
+            instruction.info.opclass not in _ATOMIC
+            or instruction.guard is not None
             or loop is None
             or not every_pass(function, loop, index)
-            or "EXCH" in one.modifiers
+            or "EXCH" in instruction.modifiers
             or _repeats(atomic)
             or _is_place(atomic)
             or access_shape(function, index, form, profile.launch) != AccessShape(Lie.SAME)
@@ -172,8 +186,8 @@ def _shown_by_code(context: KernelContext, profile: KernelProfile) -> Match | No
         ):
             continue
         inside = loop_indices(function, loop)
-        address = (used for used in one.uses if f"[{register_name(used)}." in one.operands)
-        made = {at for used in address for at in function.reaching.definitions(index, used)}
+        address = (used for used in instruction.uses if f"[{register_name(used)}." in instruction.operands)
+        made = {definition for used in address for definition in function.reaching.definitions(index, used)}
         first = "" if made.intersection(inside) else "add up in a register over the loop, then "
         cure = f"{first}{_in_warp(atomic)}, then those of the block, and send one"
         where = line_text(function, index)
@@ -182,13 +196,13 @@ def _shown_by_code(context: KernelContext, profile: KernelProfile) -> Match | No
             cure=cure,
             advice=f"{cure[:1].upper()}{cure[1:]}: all threads of a warp go to one address at {where}.",
             regions=(),
-            static_sites=(StaticSite(function=function.id, index=index, detail=one.opcode),),
+            static_sites=(StaticSite(function=function.id, index=index, detail=instruction.opcode),),
         )
     return None
 
 
 def _atomics(context: KernelContext, profile: KernelProfile) -> list[_Atomic]:
-    found = []
+    atomics = []
     for function in kernel_functions(context.program, context.kernel):
         active, executed = active_share(profile, function), executed_warps(profile, function)
         sectors = metric(profile, _SECTORS, function)
@@ -200,10 +214,10 @@ def _atomics(context: KernelContext, profile: KernelProfile) -> list[_Atomic]:
             if threads is not None and executed is not None and sectors is not None and sectors[index]:
                 meeting = threads / (float(sectors[index] / executed[index]) * _WORDS_PER_SECTOR)
             warps = 0.0 if executed is None else float(executed[index])
-            found.append(
+            atomics.append(
                 _Atomic(function=function, index=index, warps=warps, threads=threads, meeting=meeting)
             )
-    return found
+    return atomics
 
 
 def _meets(atomic: _Atomic) -> bool:
@@ -246,7 +260,7 @@ def _gone(profile: KernelProfile, atomic: _Atomic) -> float:
 
 
 def _serial(
-    context: KernelContext, profile: KernelProfile, found: list[_Atomic], gone: float, part: float
+    context: KernelContext, profile: KernelProfile, atomics: list[_Atomic], gone: float, part: float
 ) -> MeasuredBound | None:
     """What is left where the warps' threads meet, and that alone takes the time.
 
@@ -255,10 +269,10 @@ def _serial(
     what waits behind the same queue besides.
     """
     cycles = next((value for name in _CYCLES if (value := profile.metric(name))), None)
-    shared = [one for one in found if is_same_for_all(one.function, one.index)]
+    shared = [atomic for atomic in atomics if is_same_for_all(atomic.function, atomic.index)]
     alike = shared or [
         one
-        for one in found
+        for one in atomics
         if _meets(one)
         and not is_shared(one.function.instructions[one.index])
         and access_shape(one.function, one.index, context.program.form, profile.launch)
@@ -276,10 +290,10 @@ def _serial(
     ):
         return None
     after = 1 - gone
-    by_warp = max((1 / (one.threads or 1.0) for one in found if _meets(one)), default=0.0)
+    by_warp = max((1 / (one.threads or 1.0) for one in atomics if _meets(one)), default=0.0)
     # The operations load the way to L2, too: of that load none may go with them, or all.
-    others = busiest_after([one for one in loads if one.name not in _ON_THE_WAY], ())
-    least = max(after, full.load if others is None else others.load, constants.LEAST_TIME)
+    busiest = busiest_after([utilisation for utilisation in loads if utilisation.name not in _ON_THE_WAY], ())
+    least = max(after, full.load if busiest is None else busiest.load, constants.LEAST_TIME)
     low = 1 / (max(2 * after, by_warp) + full.load)
     words = "the whole grid shares" if shared else "all threads of a warp share"
     return MeasuredBound(
@@ -297,12 +311,12 @@ def _serial(
 def _advice(profile: KernelProfile, worst: _Atomic, part: float) -> str:
     instruction = worst.function.instructions[worst.index]
     where = f"{instruction.opcode} {line_text(worst.function, worst.index)}"
-    said = f"{percent(part)} of the samples wait for atomic operations, most of them for {where}"
+    sentence = f"{percent(part)} of the samples wait for atomic operations, most of them for {where}"
     if _meets(worst):
-        said += f", where {worst.threads:.0f} threads of a warp go to the same few words"
+        sentence += f", where {worst.threads:.0f} threads of a warp go to the same few words"
     elif worst.threads is not None and worst.threads < constants.MEETING:
-        said += ", which one thread of each warp does"
-    return f"{said}: {_cure(profile, worst)}."
+        sentence += ", which one thread of each warp does"
+    return f"{sentence}: {_cure(profile, worst)}."
 
 
 def _cure(profile: KernelProfile, worst: _Atomic) -> str:
@@ -346,12 +360,12 @@ def _in_warp(worst: _Atomic) -> str:
 
 def _is_place(atomic: _Atomic) -> bool:
     """Whether an operation's result is used in the function, so that no copies can be added up at the end."""
-    made = set(atomic.function.instructions[atomic.index].defs)
-    reaching = atomic.function.reaching if made else None
+    registers = set(atomic.function.instructions[atomic.index].defs)
+    reaching = atomic.function.reaching if registers else None
     return reaching is not None and any(
         atomic.index in reaching.definitions(use, register)
         for use, instruction in enumerate(atomic.function.instructions)
-        for register in made.intersection(instruction.uses)
+        for register in registers.intersection(instruction.uses)
     )
 
 

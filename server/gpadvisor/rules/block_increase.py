@@ -96,73 +96,79 @@ def _match(context: KernelContext) -> Match | Rejection:
     if not sms:
         return Rejection(code=_CODE, reason="the profile does not say how many SMs the GPU has")
     launch = profile.launch
-    now = shape(context, profile, launch.blocks, launch.threads_per_block)
-    if now is None or not now.fits:
+    launch_shape = shape(context, profile, launch.blocks, launch.threads_per_block)
+    if launch_shape is None or not launch_shape.fits:
         return Rejection(code=_CODE, reason="the profile does not say the block size or the registers")
-    if now.blocks * now.threads == 1:
+    if launch_shape.blocks * launch_shape.threads == 1:
         return one_thread(context, profile) or Rejection(code=_CODE, reason=ONE_THREAD)
     ratio = issue_ratio(context)
     ratio = 0.0 if ratio is None and context.blame is None else ratio  # nothing is estimated then
     if ratio is None:
         return Rejection(code=_CODE, reason="the profile does not count issued samples")
-    waves = now.waves(sms)
+    waves = launch_shape.waves(sms)
     if waves > 1:
-        return _waves(context, profile, now, ratio)
-    work = _all_work(context, now)
-    if now.blocks < sms and work:
-        return Rejection(code=_CODE, reason=f"{here(now, sms)}: {work}")
+        return _waves(context, profile, launch_shape, ratio)
+    work = _all_work(context, launch_shape)
+    if launch_shape.blocks < sms and work:
+        return Rejection(code=_CODE, reason=f"{here(launch_shape, sms)}: {work}")
     free = freedom(context.program, context.kernel, profile, thread_use(context.program, context.kernel))
-    if now.blocks < sms and is_as_short_as_a_launch(profile):
-        return _short(context, profile, now, ratio)
+    if launch_shape.blocks < sms and is_as_short_as_a_launch(profile):
+        return _short(context, profile, launch_shape, ratio)
     if free.any_total and waves < 1:
-        return _more_blocks(context, profile, now, free, ratio)
-    return _at_once(context, profile, now, free, ratio)
+        return _more_blocks(context, profile, launch_shape, free, ratio)
+    return _at_once(context, profile, launch_shape, free, ratio)
 
 
 def _waves(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, ratio: float
+    context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, ratio: float
 ) -> Match | Rejection:
     """Blocks that come after others: SMs may wait for the fullest, or for the last ones."""
     sms = profile.device.sms or 1
-    even = is_even(profile, now, sms)
-    if even and tail(context, profile, now) < constants.SHOWN:
-        over = percent(overfull(now.blocks, sms) - 1)
-        reason = f"{here(now, sms)}: every SM has work, the fullest {over} over the mean"
+    even = is_even(profile, launch_shape, sms)
+    if even and tail(context, profile, launch_shape) < constants.SHOWN:
+        over = percent(overfull(launch_shape.blocks, sms) - 1)
+        reason = f"{here(launch_shape, sms)}: every SM has work, the fullest {over} over the mean"
         return Rejection(code=_CODE, reason=reason)
     free = freedom(context.program, context.kernel, profile, thread_use(context.program, context.kernel))
     if even and not free.any_total:
-        return Rejection(code=_CODE, reason=f"{last_wave(now, sms)}; {free.grid}")
-    found = fullest_sm(context, profile, now, free, ratio)
-    return found if isinstance(found, Match) else Rejection(code=_CODE, reason=found)
+        return Rejection(code=_CODE, reason=f"{last_wave(launch_shape, sms)}; {free.grid}")
+    result = fullest_sm(context, profile, launch_shape, free, ratio)
+    return result if isinstance(result, Match) else Rejection(code=_CODE, reason=result)
 
 
 def _at_once(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, ratio: float
+    context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, free: Freedom, ratio: float
 ) -> Match | Rejection:
     """All blocks are there at once: what each does may be divided among more of them, or among more warps."""
     sms = profile.device.sms or 1
-    found = divided(context, profile, now, ratio)
-    if found is None and now.blocks < sms:
-        return _fewer_than_sms(context, profile, now, free, ratio)
+    match = divided(context, profile, launch_shape, ratio)
+    if match is None and launch_shape.blocks < sms:
+        return _fewer_than_sms(context, profile, launch_shape, free, ratio)
     why = "" if free.grid is None else f"; {free.grid}"
+    uneven = (
+        None
+        if is_even(profile, launch_shape, sms)
+        else fullest_sm(context, profile, launch_shape, free, ratio)
+    )
     return (
-        found
-        or one_warp(context, profile, now, ratio)
+        match
+        or one_warp(context, profile, launch_shape, ratio)
+        or (uneven if isinstance(uneven, Match) else None)
         or Rejection(
             code=_CODE,
-            reason=f"{here(now, sms)}: every SM has work, and all blocks are there at once{why}",
+            reason=f"{here(launch_shape, sms)}: every SM has work, and all blocks are there at once{why}",
         )
     )
 
 
-def _all_work(context: KernelContext, now: LaunchShape) -> str:
+def _all_work(context: KernelContext, launch_shape: LaunchShape) -> str:
     """Why nothing is left to divide: as many threads as an SM has lanes, none of which repeats anything."""
-    threads, sm = now.blocks * now.threads, context.machine.sm
+    threads, sm = launch_shape.blocks * launch_shape.threads, context.machine.sm
     functions = kernel_functions(context.program, context.kernel)
     if (
         not functions
         or threads > sm.schedulers.value * sm.warp_size.value
-        or any(one.loops for one in functions)
+        or any(function.loops for function in functions)
     ):
         return ""
     return f"its {counted(threads, 'thread')} without a loop are all the work there is"
@@ -185,45 +191,51 @@ def _short(context: KernelContext, profile: KernelProfile, now: LaunchShape, rat
 
 
 def _more_blocks(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, ratio: float
+    context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, free: Freedom, ratio: float
 ) -> Match | Rejection:
     """More threads in all, where they share the elements by a loop."""
     sms = profile.device.sms or 1
-    new = shape(context, profile, now.fits * sms, now.threads)
-    if new is None or new.warps * new.busy_sms <= now.warps * now.busy_sms:
-        return Rejection(code=_CODE, reason=f"{counted(now.blocks, 'block')} fill the {sms} SMs already")
+    new = shape(context, profile, launch_shape.fits * sms, launch_shape.threads)
+    if new is None or new.warps * new.busy_sms <= launch_shape.warps * launch_shape.busy_sms:
+        return Rejection(
+            code=_CODE, reason=f"{counted(launch_shape.blocks, 'block')} fill the {sms} SMs already"
+        )
     held = held_warps(context, profile)
-    change = f"Launch {new.blocks} blocks instead of {now.blocks}"
+    change = f"Launch {new.blocks} blocks instead of {launch_shape.blocks}"
     places = " What each block keeps for itself needs as many places." if free.per_block else ""
     return Match(
-        title=f"{counted(now.blocks, 'block')} for {sms} SMs that hold {new.blocks}",
+        title=f"{counted(launch_shape.blocks, 'block')} for {sms} SMs that hold {new.blocks}",
         cure=f"{change}.{places}",
         advice=f"{change}, {counted(new.fits, 'block')} for each "
         f"of the {sms} SMs: its threads loop by the size of the grid, so more of them share the elements."
-        + (f" The {now.blocks} blocks reach {now.busy_sms} of {sms} SMs." if now.busy_sms < sms else "")
+        + (
+            f" The {launch_shape.blocks} blocks reach {launch_shape.busy_sms} of {sms} SMs."
+            if launch_shape.busy_sms < sms
+            else ""
+        )
         + places,
         regions=(),
         parallel=ParallelTarget(
-            warps_now=now.warps,
+            warps_now=launch_shape.warps,
             warps_new=new.warps,
             issue_ratio=ratio,
-            factor=new.warps / now.warps * new.busy_sms / now.busy_sms,
+            factor=new.warps / launch_shape.warps * new.busy_sms / launch_shape.busy_sms,
             factor_reason="the same elements are shared by more threads at once",
-            blocks_now=now.blocks,
+            blocks_now=launch_shape.blocks,
             blocks_new=new.blocks,
-            threads_now=now.threads,
-            threads_new=now.threads,
+            threads_now=launch_shape.threads,
+            threads_new=launch_shape.threads,
             limiter="grid",
-            busy_sms_now=now.busy_sms,
+            busy_sms_now=launch_shape.busy_sms,
             busy_sms_new=new.busy_sms,
             held_now=held,
-            held_low=None if held is None else new.warps * min(1.0, held / now.warps),
+            held_low=None if held is None else new.warps * min(1.0, held / launch_shape.warps),
         ),
     )
 
 
 def _fewer_than_sms(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, ratio: float
+    context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, free: Freedom, ratio: float
 ) -> Match | Rejection:
     """Fewer blocks than SMs, with threads that each have their own elements."""
     sms = profile.device.sms or 1
@@ -231,47 +243,50 @@ def _fewer_than_sms(
     # A warp for each scheduler may issue all the time; of a unit that they share each SM has one.
     enough = sm.warp_size.value * (1 if _is_sm_busy(context) else sm.schedulers.value)
     new = None
-    if free.block is None and now.threads > enough:
-        new = shape(context, profile, *_best_split(now.blocks, now.threads, sms, enough))
-    if new is None or new.blocks <= now.blocks:
-        new = now
-    cure, facts = _split_words(context, now, new, sms, free)
+    if free.block is None and launch_shape.threads > enough:
+        new = shape(context, profile, *_best_split(launch_shape.blocks, launch_shape.threads, sms, enough))
+    if new is None or new.blocks <= launch_shape.blocks:
+        new = launch_shape
+    cure, facts = _split_words(context, launch_shape, new, sms, free)
     # What a division of the kernel's own work gives is up to how it is done, but for warps that wait in turn.
-    mostly_idle = 2 * now.blocks <= sms
+    mostly_idle = 2 * launch_shape.blocks <= sms
     unknown = (
-        context.blame is not None and new is now and mostly_idle and _crowded(context) <= constants.NOTABLE
+        context.blame is not None
+        and new is launch_shape
+        and mostly_idle
+        and _crowded(context) <= constants.NOTABLE
     )
-    more_threads, few_warps = _missing_threads(context, now)
+    more_threads, few_warps = _missing_threads(context, launch_shape)
     return Match(
-        title=f"{counted(now.blocks, 'block')} for {counted(sms, 'SM')}",
+        title=f"{counted(launch_shape.blocks, 'block')} for {counted(sms, 'SM')}",
         cure=cure + more_threads,
         advice=f"{facts} {cure}{few_warps}{more_threads}",
         regions=(),
         parallel=None
         if unknown
-        else _spread_target(context, now, new if new is not now else None, sms, ratio),
+        else _spread_target(context, launch_shape, new if new is not launch_shape else None, sms, ratio),
         leads=mostly_idle and (unknown or context.blame is None),
     )
 
 
 def _spread_target(
-    context: KernelContext, now: LaunchShape, new: LaunchShape | None, sms: int, ratio: float
+    context: KernelContext, launch_shape: LaunchShape, new: LaunchShape | None, sms: int, ratio: float
 ) -> ParallelTarget:
     """The target of a split; without one, that of a division of the blocks' own work over all SMs."""
-    warps_new = now.warps * now.blocks / sms if new is None else new.warps
+    warps_new = launch_shape.warps * launch_shape.blocks / sms if new is None else new.warps
     factor, reason = _factor(context, warps_new)
     return ParallelTarget(
-        warps_now=now.warps,
-        warps_new=min(now.warps, warps_new),
+        warps_now=launch_shape.warps,
+        warps_new=min(launch_shape.warps, warps_new),
         issue_ratio=ratio,
         factor=factor,
         factor_reason=reason,
-        blocks_now=now.blocks,
-        blocks_new=now.blocks if new is None else new.blocks,
-        threads_now=now.threads,
-        threads_new=now.threads if new is None else new.threads,
+        blocks_now=launch_shape.blocks,
+        blocks_new=launch_shape.blocks if new is None else new.blocks,
+        threads_now=launch_shape.threads,
+        threads_new=launch_shape.threads if new is None else new.threads,
         limiter="grid",
-        busy_sms_now=now.busy_sms,
+        busy_sms_now=launch_shape.busy_sms,
         busy_sms_new=sms if new is None else new.busy_sms,
     )
 
@@ -303,14 +318,14 @@ def _split_words(
     return cure, f"{sms - now.blocks} of {sms} SMs have no work. {why}."
 
 
-def _missing_threads(context: KernelContext, now: LaunchShape) -> tuple[str, str]:
+def _missing_threads(context: KernelContext, launch_shape: LaunchShape) -> tuple[str, str]:
     """What else to do where warps do not stand in each other's way, and how it shows."""
     if context.blame is None:
         return "", ""
     crowded = _crowded(context)
     if crowded > constants.NOTABLE or _is_sm_busy(context):
         return "", ""
-    warps = now.blocks * -(-now.threads // context.machine.sm.warp_size.value)
+    warps = launch_shape.blocks * -(-launch_shape.threads // context.machine.sm.warp_size.value)
     return (
         " Let several threads share what one does now in its loop.",
         (

@@ -69,11 +69,13 @@ from gpadvisor.evidence.accumulators import kept_in_memory
 from gpadvisor.evidence.launches import runs_once
 from gpadvisor.evidence.queries import (
     Rows,
+    by_place,
     kernel_functions,
     latency,
     line_text,
     percent,
     regions,
+    samples,
     static_match,
     waits_to_hide,
 )
@@ -183,20 +185,20 @@ def _without_distant(blame: Blame, rows: Rows) -> tuple[Rows, Rows]:
 
 def _pairs(context: KernelContext, blame: Blame, rows: Rows) -> list[_Pair]:
     order = np.argsort(-blame.rows.latency[rows], kind="stable")
-    found = []
+    pairs = []
     for row in rows[order][:_CHECKED_ROWS].tolist():
         function = context.program.functions[int(blame.rows.function[row])]
         definition, use = int(blame.rows.def_index[row]), int(blame.rows.use_index[row])
         wanted = _wanted(blame, row)
         room = room_to_move(function, definition, use, wanted)
         cure = cure_of(function, definition, use, room, wanted)
-        if cure is Cure.ONE_AHEAD and runs_once(context.program, (function.id, definition), context.profile):
-            cure = None  # there is no next pass to load for
-        if cure is Cure.ONE_AHEAD and _is_short(context):
-            cure = None  # full warps hide it, and come first
+        if cure is Cure.ONE_AHEAD and (
+            runs_once(context.program, (function.id, definition), context.profile) or _is_short(context)
+        ):
+            cure = None  # there is no next pass to load for; or full warps hide it, and come first
         weight = int(blame.rows.latency[row])
-        found.append(_Pair(row=row, weight=weight, room=room, wanted=wanted, cure=cure))
-    return found
+        pairs.append(_Pair(row=row, weight=weight, room=room, wanted=wanted, cure=cure))
+    return pairs
 
 
 def _threads(context: KernelContext) -> int:
@@ -226,7 +228,7 @@ def _adjustment(pairs: list[_Pair]) -> Adjustment:
             reason="in the paper's Table III this change removed 16 to 90 % of what Eq. 4 says, 78 % on "
             "average over the three kernels without an obstacle that is checked here",
         )
-    said = ", ".join(
+    sentence = ", ".join(
         f"{percent(weight / total)} by {obstacle}" for obstacle, weight in obstacles.most_common(3)
     )
     return Adjustment(
@@ -234,7 +236,7 @@ def _adjustment(pairs: list[_Pair]) -> Adjustment:
         expected=constants.REORDERED * expected,
         high=1.0,
         reason=f"room to move covers {percent(expected)} of the matched latency; in part or whole it is "
-        f"held: {said}",
+        f"held: {sentence}",
     )
 
 
@@ -310,7 +312,7 @@ def _held_loads(context: KernelContext) -> tuple[StaticSite, ...]:
     Where nothing holds a load, the compiler has moved it already; what else holds one (its address, a
     barrier) has no cure that could be named without samples.
     """
-    found = []
+    sites = []
     for function in kernel_functions(context.program, context.kernel):
         for index, instruction in enumerate(function.instructions):
             if (
@@ -327,25 +329,25 @@ def _held_loads(context: KernelContext) -> tuple[StaticSite, ...]:
                     apart = f"{distance} instruction{'s' if distance > 1 else ''}"
                     store = line_text(function, room.obstacle_index or 0)
                     detail = f"{instruction.opcode} used {apart} later, behind the store of {store}"
-                    found.append(StaticSite(function=function.id, index=index, detail=detail))
-    return tuple(found)
+                    sites.append(StaticSite(function=function.id, index=index, detail=detail))
+    return tuple(sites)
 
 
 def _kept(context: KernelContext) -> tuple[StaticSite, ...]:
     """Stores to an element that its loop could keep in a register, one for each line."""
-    found: dict[str, StaticSite] = {}
+    sites: dict[str, StaticSite] = {}
     for function in kernel_functions(context.program, context.kernel):
         for index in sorted(kept_in_memory(function)):
             if function.instructions[index].info.opclass is OpcodeClass.STORE:
                 detail = "element written in every pass of its loop"
                 site = StaticSite(function=function.id, index=index, detail=detail)
-                found.setdefault(line_text(function, index), site)
-    return tuple(found.values())
+                sites.setdefault(line_text(function, index), site)
+    return tuple(sites.values())
 
 
 def _static_advice(context: KernelContext) -> str:
     parts = []
-    sites, kept = _held_loads(context), _kept(context)
+    sites, static_sites = _held_loads(context), _kept(context)
     if sites:
         first = sites[0]
         place = line_text(context.program.functions[first.function], first.index)
@@ -353,33 +355,34 @@ def _static_advice(context: KernelContext) -> str:
             f"mark the pointers const __restrict__ if they never overlap, so that the load at {place} may "
             "move ahead of the store before it; else load into a local variable before the store."
         )
-    if kept:
-        place = line_text(context.program.functions[kept[0].function], kept[0].index)
-        said = _in_register(place)
-        parts.append(f"{said[0].upper()}{said[1:]}")
+    if static_sites:
+        place = line_text(context.program.functions[static_sites[0].function], static_sites[0].index)
+        sentence = _in_register(place)
+        parts.append(f"{sentence[0].upper()}{sentence[1:]}")
     return " ".join(parts)
 
 
 def _first_use(function: Function, index: int) -> int | None:
     wanted = set(function.instructions[index].defs)
-    for distance in range(1, _AT_ONCE + 1):
-        if index + distance >= len(function.instructions):
-            return None
-        if wanted.intersection(function.instructions[index + distance].uses):
-            return distance
-    return None
+    behind = function.instructions[index + 1 : index + 1 + _AT_ONCE]
+    return next((at for at, one in enumerate(behind, 1) if wanted.intersection(one.uses)), None)
 
 
 def _estimate(context: KernelContext, match: Match) -> Estimate:
     """Eq. 4; loads that stores to one element keep apart wait together without them, whatever else there is.
 
-    Differs from GPA: Eq. 4 fills a wait with work alone, not with other waits.
+    Differs from GPA: Eq. 4 fills a wait with work alone, not with other waits, and no access goes.
     """
     if context.blame is None:
         raise ValueError("waits for loads need samples")
     blame, rows = context.blame, matched_rows(match)
-    together = _heaviest_cure(_pairs(context, blame, rows)) is Cure.IN_REGISTER
-    return latency_hiding(context, match, [latency(blame, rows)] * len(match.regions) if together else ())
+    if _heaviest_cure(_pairs(context, blame, rows)) is not Cure.IN_REGISTER:
+        return latency_hiding(context, match)
+    places = [(one.id, index) for one in context.program.functions for index in kept_in_memory(one)]
+    gone = by_place(blame, blame.rows.use_index, places)
+    gone[rows] = False
+    beside = [latency(blame, rows)] * len(match.regions)
+    return latency_hiding(context, match, beside, gone=samples(blame, gone))
 
 
 OPTIMIZER: Final = Optimizer(

@@ -103,27 +103,27 @@ def _match(context: KernelContext) -> Match | Rejection:
     blame, profile = context.blame, context.profile
     if profile is None:
         return Rejection(code=_CODE, reason="needs a launch, which decides what threads are in a warp")
-    found = _loads(context, profile)
-    if not found:
+    loads = _loads(context, profile)
+    if not loads:
         return Rejection(code=_CODE, reason="no load from constant memory differs between threads")
-    units = {one.name: one.percent for one in measured_loads(context)}
+    units = {load.name: load.percent for load in measured_loads(context)}
     busy = max(units.get(CONSTANT_CACHE, 0.0), units.get(ADU_PIPE, 0.0))
     if busy < constants.BUSY_PERCENT:
-        found = [one for one in found if one.words is not None]
+        loads = [one for one in loads if one.words is not None]
     rows = None
     if blame is None:
         if busy < constants.HIGH_PERCENT:
             return Rejection(code=_CODE, reason=f"without samples: the constant cache is at {busy:.0f} %")
     else:
-        places = [one.place for one in found]
+        places = [one.place for one in loads]
         rows = by_place(blame, causes(blame), places) & stalled(blame)
         part = share(blame, rows)
         if part < constants.NOTABLE:
             return Rejection(code=_CODE, reason=f"waits for such loads have {percent(part)} of the samples")
-    instead = _l1_with(context, profile, found, units)
+    instead = _l1_with(context, profile, loads, units)
     if instead > max(busy, constants.BUSY_PERCENT):
         return Rejection(code=_CODE, reason=f"L1 would be as full with these loads, at {instead:.0f} %")
-    worst = max(found, key=lambda one: one.turns)
+    worst = max(loads, key=lambda one: one.turns)
     return Match(
         title=f"threads of a warp read {_many(worst)}different constants, one after the other",
         cure=_CURE,
@@ -140,16 +140,16 @@ def _match(context: KernelContext) -> Match | Rejection:
                 reason="loads from elsewhere have a latency, too",
             ),
         ),
-        relieves=_reliefs(context, profile, found),
+        relieves=_reliefs(context, profile, loads),
         static_sites=tuple(
             StaticSite(function=one.function.id, index=one.index, detail=f"{_many(one)}different constants")
-            for one in found
+            for one in loads
         ),
     )
 
 
 def _loads(context: KernelContext, profile: KernelProfile) -> list[_Load]:
-    found = []
+    loads = []
     for function in kernel_functions(context.program, context.kernel):
         executed = executed_warps(profile, function)
         for index, instruction in enumerate(function.instructions):
@@ -159,8 +159,8 @@ def _loads(context: KernelContext, profile: KernelProfile) -> list[_Load]:
             words = words_of_a_warp(function, index, context.program.form, profile.launch)
             if words is Lie.BY_DATA or (isinstance(words, int) and words > 1):
                 known = words if isinstance(words, int) else None
-                found.append(_Load(function=function, index=index, words=known, warps=times))
-    return found
+                loads.append(_Load(function=function, index=index, words=known, warps=times))
+    return loads
 
 
 def _many(load: _Load) -> str:
@@ -182,17 +182,17 @@ def _l1_with(
     return full * (1 + sum(one.warps for one in found) / now) if now else full
 
 
-def _reliefs(context: KernelContext, profile: KernelProfile, found: list[_Load]) -> tuple[Relief, ...]:
+def _reliefs(context: KernelContext, profile: KernelProfile, loads: list[_Load]) -> tuple[Relief, ...]:
     """Other loads from constant memory stay, and on the pipe whatever else it does, a turn each."""
-    gone, stay = sum(one.turns for one in found), dict.fromkeys((CONSTANT_CACHE, ADU_PIPE), 0.0)
-    places = {one.place for one in found}
+    gone, stay = sum(load.turns for load in loads), dict.fromkeys((CONSTANT_CACHE, ADU_PIPE), 0.0)
+    places = {one.place for one in loads}
     for function in kernel_functions(context.program, context.kernel):
         executed = executed_warps(profile, function)
-        for index, one in enumerate(function.instructions):
-            if executed is None or one.info.pipe is not Pipe.ADU or (function.id, index) in places:
+        for index, instruction in enumerate(function.instructions):
+            if executed is None or instruction.info.pipe is not Pipe.ADU or (function.id, index) in places:
                 continue
             stay[ADU_PIPE] += float(executed[index])
-            if one.info.space is MemorySpace.CONSTANT:
+            if instruction.info.space is MemorySpace.CONSTANT:
                 stay[CONSTANT_CACHE] += float(executed[index])
     return tuple(
         Relief(resource=unit, remaining=left / (left + gone), remaining_best=left / (left + gone))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversions: integers that become floats one by one (beyond GPA Table II).
+"""Conversions: numbers that change their type one by one (beyond GPA Table II).
 
 ## What it finds
 
 Conversions from integer to float (`I2F`) that fill the pipe of special functions (XU): of integers that are
 only added up as floats, and of unsigned numbers of 8 or 16 bits that could become floats without that pipe.
+And from float to half (`F2F.F16.F32`) for the factors of each product, where that pipe does it (sm_70, 75).
 
 ## Why warps stall
 
@@ -19,6 +20,8 @@ the pixels is any load.
   for the larger elements.
 - A number below 2^23 in the low bits of 0x4b000000 is the float 8388608 + x: one logical operation and one
   subtraction, on pipes that have room.
+- Arrays of floats that are made half for each product: multiply in float, which takes as many instructions
+  and no conversion, or keep the arrays as half.
 
 ## Example
 
@@ -59,7 +62,7 @@ from gpadvisor.estimators.reliefs import executions, freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import ISSUE, L1, L1_DATA, PIPES, measured_loads
 from gpadvisor.evidence.accesses import is_shared
-from gpadvisor.evidence.conversions import Conversions, conversions
+from gpadvisor.evidence.conversions import Conversions, conversions, halved_factors
 from gpadvisor.evidence.measured import Values
 from gpadvisor.evidence.queries import (
     Mask,
@@ -96,11 +99,13 @@ class _Found:
     indices: tuple[int, ...]
     left: float  # share of them that stays
     cure: str
+    named: tuple[int, ...] = ()  # whose lines are told, where not theirs
+    kind: str = "from integer to float"
     more_issued: float = 0.0  # instructions that come for each
 
 
 def _match(context: KernelContext) -> Match | Rejection:
-    units = {one.name: one.percent for one in measured_loads(context)}
+    units = {load.name: load.percent for load in measured_loads(context)}
     busy, blame, counts = units.get(_XU, 0.0), context.blame, executions(context)
     if busy < (constants.BUSY_PERCENT if blame is not None else constants.HIGH_PERCENT) or counts is None:
         return Rejection(code=_CODE, reason=f"the pipe of conversions, XU, is at {busy:.0f} %")
@@ -115,12 +120,13 @@ def _match(context: KernelContext) -> Match | Rejection:
     total = _load_of_xu(functions, counts)
     worst = max(found, key=lambda one: _weight(one, counts[one.function.id]), default=None)
     if worst is None or not total:
-        return Rejection(code=_CODE, reason="no conversion of integers that are added up, or of few bits")
+        return Rejection(code=_CODE, reason="no conversion that could be spared")
     weight = _weight(worst, counts[worst.function.id])
     if weight < constants.MAJORITY * total:
         return Rejection(code=_CODE, reason=f"conversions are {percent(weight / total)} of the load of XU")
     executed = sum(float(values.sum()) for values in counts.values())
-    issued = units.get(ISSUE, 0.0) * (1 + worst.more_issued * weight / executed)
+    more = worst.more_issued or worst.left - 1
+    issued = units.get(ISSUE, 0.0) * (1 + more * weight / executed)
     if issued > busy:
         return Rejection(code=_CODE, reason=f"the schedulers would issue in {issued:.0f} % of cycles")
     places = [(worst.function.id, index) for index in worst.indices]
@@ -135,8 +141,9 @@ def _matched(context: KernelContext, worst: _Found, rows: Mask | None, load: flo
     blame, places = context.blame, [(worst.function.id, index) for index in worst.indices]
     relieves = freed(context, dict.fromkeys(places, 1 - worst.left))
     where = _lines(worst, counts)
+    named = max(worst.named, key=lambda index: counts[index], default=None)
     return Match(
-        title=f"{counted(len(places), 'conversion')} from integer to float{where}, "
+        title=f"{counted(len(places), 'conversion')} {worst.kind}{where}, "
         f"{100 * load:.0f} % of the load of the XU pipe",
         cure=worst.cure,
         advice=f"{worst.cure[:1].upper()}{worst.cure[1:]}{where}.",
@@ -151,10 +158,11 @@ def _matched(context: KernelContext, worst: _Found, rows: Mask | None, load: flo
                 reason="what is done instead takes its time, too",
             ),
         ),
+        place=None if named is None else (worst.function.id, named),
         # Bits take more instructions than they spare; they leave the pipe alone.
-        relieves=tuple(one for one in relieves if one.resource == _XU or not worst.more_issued),
+        relieves=tuple(relieve for relieve in relieves if relieve.resource == _XU or not worst.more_issued),
         static_sites=tuple(
-            StaticSite(function=worst.function.id, index=index, detail="integer to float")
+            StaticSite(function=worst.function.id, index=index, detail=worst.kind.removeprefix("from "))
             for index in worst.indices
         ),
     )
@@ -171,18 +179,34 @@ def _load_of_xu(functions: Sequence[Function], counts: Mapping[FunctionId, Value
 
 
 def _found(function: Function, counts: Values, units: dict[str, float]) -> _Found | None:
-    """Of the two kinds the one that is executed more often."""
+    """Of the kinds the one that is executed most often."""
     found = conversions(function)
-    kinds = [one for one in (_summed(function, counts, found), _short(function, counts, found, units)) if one]
-    return max(kinds, key=lambda one: _weight(one, counts), default=None)
+    kinds = (_summed(function, counts, found), _short(function, counts, found, units), _halved(function))
+    return max(filter(None, kinds), key=lambda kind: _weight(kind, counts), default=None)
+
+
+def _halved(function: Function) -> _Found | None:
+    """Factors that are made half for each product: in float they are what they were loaded as."""
+    halved = halved_factors(function)
+    if not halved:
+        return None
+    return _Found(
+        function=function,
+        indices=tuple(halved),
+        named=tuple(halved.values()),
+        left=0.0,
+        cure="multiply and add in float, without making halves of the loaded floats, or keep these arrays "
+        "as half",
+        kind="from float to half",
+    )
 
 
 def _summed(function: Function, counts: Values, found: Conversions) -> _Found | None:
     """Integers that are added up: one conversion for each sum and thread is left."""
-    every = float(counts[list(found.summed)].sum())
-    if not every:
+    total = float(counts[list(found.summed)].sum())
+    if not total:
         return None
-    left = len(found.sums) * float(counts[0]) / every
+    left = len(found.sums) * float(counts[0]) / total
     if left > constants.MIDDLE:
         return None
     sums = "the sum" if len(found.sums) == 1 else f"the {len(found.sums)} sums"
@@ -195,12 +219,12 @@ def _summed(function: Function, counts: Values, found: Conversions) -> _Found | 
 
 
 def _short(function: Function, counts: Values, found: Conversions, units: dict[str, float]) -> _Found | None:
-    every = float(counts[list(found.short)].sum())
-    if not every:
+    total = float(counts[list(found.short)].sum())
+    if not total:
         return None
     if found.from_shared is not None:
         grown = _FLOAT_BYTES / found.from_shared
-        left = _elements_stored(function, counts, found.from_shared) / every
+        left = _elements_stored(function, counts, found.from_shared) / total
         if left < constants.MIDDLE and max(units.get(one, 0.0) for one in (L1, L1_DATA)) * grown < units[_XU]:
             return _Found(
                 function=function,
@@ -214,9 +238,9 @@ def _short(function: Function, counts: Values, found: Conversions, units: dict[s
 
 def _elements_stored(function: Function, counts: Values, bytes_each: int) -> float:
     return sum(
-        float(counts[index]) * (one.width_bytes or bytes_each) / bytes_each
-        for index, one in enumerate(function.instructions)
-        if one.info.opclass is OpcodeClass.STORE and is_shared(one)
+        float(counts[index]) * (instruction.width_bytes or bytes_each) / bytes_each
+        for index, instruction in enumerate(function.instructions)
+        if instruction.info.opclass is OpcodeClass.STORE and is_shared(instruction)
     )
 
 
@@ -227,7 +251,7 @@ def _weight(found: _Found, counts: Values) -> float:
 def _lines(found: _Found, counts: Values) -> str:
     """The lines that convert most often; empty without line information."""
     weights = Counter[str]()
-    for index in found.indices:
+    for index in found.named or found.indices:
         if found.function.lines[index] is not None:
             weights[line_text(found.function, index)] += counts[index]
     named = [line for line, _ in weights.most_common(_NAMED)]

@@ -10,7 +10,8 @@ shared memory although each thread computes too few results to use them twice. L
 or completely, and the values floating-point numbers or integers, those of bytes included. A constant that
 each product loads (`LDC`), and that is the same for all threads of a warp by its address, is such a value
 without any count, and the pipe that loads it one of those units. Without samples: such loops with a value or
-more for each product, where the report counts one of those units at 80 % or more; then without a figure.
+more for each product, where the report counts one of those units at 80 % or more; where nobody counted
+instructions either, the loop is taken for all that the kernel does.
 
 ## Why warps stall
 
@@ -52,7 +53,10 @@ fewer loads do not help.
 
 Not by the stalls alone: loads, bytes through L1 and address arithmetic fall in proportion to the values
 loaded for each multiply-add, and the time is the load of the unit that is busiest then, plus what no unit
-fills today. The low end doubles the tile in one direction, the high end in both; expected is between them.
+fills today. The low end doubles a tile in one direction by loads as wide as now, the high end in both by
+wider ones; expected is between them. A tile in shared memory must load its values, too: one operand by 16
+bytes, the other one by one, and both once from global memory and into the tile, so that three quarters of
+the loads stay for one of 16 x 16; at the high end the results per thread that come next are in it.
 The paper's value, Eq. 2 with the stalls due to these loads, stands beside it.
 """
 
@@ -86,7 +90,16 @@ from gpadvisor.evidence.queries import (
     stalled,
 )
 from gpadvisor.evidence.traffic import kernel_traffic
-from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite, Utilisation
+from gpadvisor.model.advice import (
+    Adjustment,
+    Category,
+    Match,
+    MeasuredBound,
+    Rejection,
+    Relief,
+    StaticSite,
+    Utilisation,
+)
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.machine import WARP, WIDEST_BYTES
 from gpadvisor.model.profile import KernelProfile
@@ -105,31 +118,38 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason=reason, looked=False)
     if blame is None:
         return _counted(context, profile)
-    found = max(
+    loop = max(
         product_loops(context.program, context.kernel, profile),
-        key=lambda one: samples(blame, _rows(blame, one)),
+        key=lambda product_loop: samples(blame, _rows(blame, product_loop)),
         default=None,
     )
-    if found is None:
+    if loop is None:
         return Rejection(code=_CODE, reason="no loop multiplies values that it loads")
-    found = with_sharing(found, context.program.form, profile)
-    why = _not_worth(context, blame, profile, found)
+    loop = with_sharing(loop, context.program.form, profile)
+    why = _not_worth(context, blame, profile, loop)
     if why is not None:
         return Rejection(code=_CODE, reason=why)
-    least, most = steps(found, profile)
-    middle = least.between(most)
-    left = [left_after(context, profile, found, step) for step in (least, middle, most)]
-    rows = _rows(blame, found)
-    bound = relieved_bound(measured_loads(context), left[0], left[1], left[2], _what(middle))
+    bound, relieves = _relieved(context, profile, loop)
+    rows = _rows(blame, loop)
     return Match(
-        title=_title(found),
-        cure=_cure(context, profile, found),
-        advice=_advice(context, profile, found),
+        title=_title(loop),
+        cure=_cure(context, profile, loop),
+        advice=_advice(context, profile, loop),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
-        adjustments=() if bound is not None else (_adjustment(least, middle, most),),
+        adjustments=() if bound is not None else (_adjustment(*steps(loop, profile)),),
         measured_bound=bound,
-        relieves=as_reliefs(left[1], left[2]),
+        relieves=relieves,
     )
+
+
+def _relieved(
+    context: KernelContext, profile: KernelProfile, loop: ProductLoop
+) -> tuple[MeasuredBound | None, tuple[Relief, ...]]:
+    """What a step gives by the units' loads, and what it takes off them."""
+    three = steps(loop, profile)
+    least, middle, most = (left_after(context, profile, loop, step) for step in three)
+    bound = relieved_bound(measured_loads(context), least, middle, most, _what(three[1]))
+    return bound, as_reliefs(middle, most)
 
 
 def _counted(context: KernelContext, profile: KernelProfile) -> Match | Rejection:
@@ -140,84 +160,87 @@ def _counted(context: KernelContext, profile: KernelProfile) -> Match | Rejectio
         reason = "needs samples: no unit is counted as full"
         return Rejection(code=_CODE, reason=reason, looked=False)
     loops = [
-        with_sharing(one, context.program.form, profile)
-        for one in product_loops(context.program, context.kernel, profile)
-        if one.values_per_product >= 1 and full.unit.name in units_of(one)
+        with_sharing(product_loop, context.program.form, profile)
+        for product_loop in product_loops(context.program, context.kernel, profile)
+        if product_loop.values_per_product >= 1 and full.unit.name in units_of(product_loop)
     ]
-    found = max(loops, key=lambda one: (_depth(one), len(one.products)), default=None)
-    if found is None:
+    loop = max(loops, key=lambda one: (_depth(one), len(one.products)), default=None)
+    if loop is None:
         reason = f"no loop that loads a value for each multiply-add would fill {full.unit.name}"
         return Rejection(code=_CODE, reason=reason)
-    why = _seen_once(context, profile, found, measured)
+    why = _seen_once(context, profile, loop, measured)
     if why is not None:
         return Rejection(code=_CODE, reason=why)
+    bound, relieves = _relieved(context, profile, loop)
     return Match(
-        title=f"{_title(found)}: {full.unit.name} at {full.unit.percent:.0f} %",
-        cure=_cure(context, profile, found),
-        advice=f"{unit_text(full.unit)}. {_advice(context, profile, found)}",
+        title=f"{_title(loop)}: {full.unit.name} at {full.unit.percent:.0f} %",
+        cure=_cure(context, profile, loop),
+        advice=f"{unit_text(full.unit)}. {_advice(context, profile, loop)}",
         regions=(),
         static_sites=(
-            StaticSite(function=found.function.id, index=found.loads[0], detail="loads for each product"),
+            StaticSite(function=loop.function.id, index=loop.loads[0], detail="loads for each product"),
         ),
         counted=True,
+        measured_bound=bound,
+        relieves=relieves,
     )
 
 
 def _seen_once(
-    context: KernelContext, profile: KernelProfile, found: ProductLoop, measured: Sequence[Utilisation]
+    context: KernelContext, profile: KernelProfile, loop: ProductLoop, measured: Sequence[Utilisation]
 ) -> str | None:
     """What speaks against values that are loaded again and again, where nobody sampled."""
-    times = times_loaded(context.program, profile, found)
-    if times is not None and times < constants.SHARED_OPERANDS and not found.shares_constants:
-        return f"the loop {_where(found)} loads each value {times:.1f} times: there is nothing to keep"
-    if found.from_shared:
+    times = times_loaded(context.program, profile, loop)
+    if times is not None and times < constants.SHARED_OPERANDS and not loop.shares_constants:
+        return f"the loop {_where(loop)} loads each value {times:.1f} times: there is nothing to keep"
+    if loop.from_shared:
         return None
-    if any(one.name == DRAM and one.percent >= constants.BUSY_PERCENT for one in measured):
+    if any(
+        utilisation.name == DRAM and utilisation.percent >= constants.BUSY_PERCENT for utilisation in measured
+    ):
         return "DRAM is busy, too: nothing counted that the loads are of the same values"
     form, launch = context.program.form, profile.launch
-    if any(access_shape(found.function, index, form, launch).lie is Lie.ROWS for index in found.loads):
-        return f"the loads of the loop {_where(found)} are scattered, which comes first"
+    if any(access_shape(loop.function, index, form, launch).lie is Lie.ROWS for index in loop.loads):
+        return f"the loads of the loop {_where(loop)} are scattered, which comes first"
     return None
 
 
-def _depth(found: ProductLoop) -> int:
-    return len(found.function.enclosing_loops(found.products[0]))
+def _depth(loop: ProductLoop) -> int:
+    return len(loop.function.enclosing_loops(loop.products[0]))
 
 
-def _rows(blame: Blame, found: ProductLoop) -> Mask:
+def _rows(blame: Blame, loop: ProductLoop) -> Mask:
     """Waits for the loads of a loop, and of any of its instructions for their turn in the loads' queue."""
     at = causes(blame)
-    function = found.function.id
-    loads = by_place(blame, at, [(function, index) for index in (*found.loads, *found.constants)])
-    inside = by_place(blame, at, [(function, index) for index in found.indices])
+    function = loop.function.id
+    loads = by_place(blame, at, [(function, index) for index in (*loop.loads, *loop.constants)])
+    inside = by_place(blame, at, [(function, index) for index in loop.indices])
     return (loads | (inside & by_stall(blame, _QUEUES))) & stalled(blame)
 
 
-def _not_worth(
-    context: KernelContext, blame: Blame, profile: KernelProfile, found: ProductLoop
-) -> str | None:
+def _not_worth(context: KernelContext, blame: Blame, profile: KernelProfile, loop: ProductLoop) -> str | None:
     """Why larger tiles would not help, where something says so."""
-    where = _where(found)
-    part = share(blame, _rows(blame, found))
+    where = _where(loop)
+    part = share(blame, _rows(blame, loop))
     if part < constants.NOTABLE:
         return f"the loads of the loop {where} cost {percent(part)} of the samples"
-    if found.from_shared and found.values_per_product < constants.FEW_LOADS:
+    if loop.from_shared and loop.values_per_product < constants.FEW_LOADS:
         return (
-            f"the loop {where} loads {found.values_per_product:.2f} values for each multiply-add: its tile "
+            f"the loop {where} loads {loop.values_per_product:.2f} values for each multiply-add: its tile "
             "takes as many registers as there are"
         )
-    times = times_loaded(context.program, profile, found)
-    if times is None and not found.shares_constants:
+    times = times_loaded(context.program, profile, loop)
+    if times is None and not loop.shares_constants:
         return f"nothing counted how often the loop {where} loads the same values"
-    if times is not None and times < constants.SHARED_OPERANDS and not found.shares_constants:
+    if times is not None and times < constants.SHARED_OPERANDS and not loop.shares_constants:
         return f"the loop {where} loads each value {times:.1f} times: there is nothing to keep"
     full = busiest_after(measured_loads(context), ())
-    if full is not None and full.unit.name not in units_of(found):
+    if full is not None and full.unit.name not in units_of(loop):
         unit = full.unit
         return f"{unit.name} is the busiest unit, at {unit.percent:.0f} %: fewer loads do not help it"
     if full is not None and full.unit.percent < constants.BUSY_PERCENT:
         return f"no unit is full: {full.unit.name} is the busiest, at {full.unit.percent:.0f} %"
-    if found.keeps_in_registers:
+    if loop.keeps_in_registers:
         left = _warps_per_scheduler(context, profile)
         if left is not None and left / 4 < _HIDING_WARPS:
             return (
@@ -226,8 +249,8 @@ def _not_worth(
             )
         return None
     traffic = kernel_traffic(context.program, context.kernel, profile)
-    places = [(found.function.id, index) for index in found.loads]
-    tiled = found.sums is not None and found.sums > 1  # neighbours' values lie a tile's edge apart then
+    places = [(loop.function.id, index) for index in loop.loads]
+    tiled = loop.sums is not None and loop.sums > 1  # neighbours' values lie a tile's edge apart then
     if traffic is not None and not tiled and any(map(traffic.is_scattered, places)):
         return f"the loads of the loop {where} are scattered over too many sectors, which comes first"
     return None
@@ -242,14 +265,14 @@ def _warps_per_scheduler(context: KernelContext, profile: KernelProfile) -> floa
     return warps / (sms * context.machine.sm.schedulers.value)
 
 
-def _where(found: ProductLoop) -> str:
-    return f"at {line_text(found.function, found.products[0])}"
+def _where(loop: ProductLoop) -> str:
+    return f"at {line_text(loop.function, loop.products[0])}"
 
 
-def _title(found: ProductLoop) -> str:
-    if found.from_shared:
+def _title(loop: ProductLoop) -> str:
+    if loop.from_shared:
         return "each value from shared memory is used by too few results of a thread"
-    if found.shares_constants:
+    if loop.shares_constants:
         return "each product loads a constant of its own, the same for all threads of a warp"
     return "threads load the same values from global memory again and again"
 
@@ -262,25 +285,25 @@ def _what(step: ReuseStep) -> str:
     )
 
 
-def _advice(context: KernelContext, profile: KernelProfile, found: ProductLoop) -> str:
-    times = times_loaded(context.program, profile, found)
-    counted = ", one of them a constant that all threads of a warp share" if found.shares_constants else ""
-    if times is not None and not found.shares_constants:
+def _advice(context: KernelContext, profile: KernelProfile, loop: ProductLoop) -> str:
+    times = times_loaded(context.program, profile, loop)
+    counted = ", one of them a constant that all threads of a warp share" if loop.shares_constants else ""
+    if times is not None and not loop.shares_constants:
         counted = (
             f", and the block loads each value of its tile {times:.0f} times"
-            if found.from_shared
+            if loop.from_shared
             else f", and L1 serves each value that it fetches {times:.0f} times"
         )
-    facts = f"The loop {_where(found)} loads {found.values_per_product:.3g} values for each multiply-add"
-    return f"{facts}{counted}: {_cure(context, profile, found)}."
+    facts = f"The loop {_where(loop)} loads {loop.values_per_product:.3g} values for each multiply-add"
+    return f"{facts}{counted}: {_cure(context, profile, loop)}."
 
 
-def _cure(context: KernelContext, profile: KernelProfile, found: ProductLoop) -> str:
-    if found.bytes_alone:
-        return f"{_kept_values(profile, found)}; and multiply four bytes at once (__dp4a)"
-    if found.windows and _loads_alike(context, profile, found):
-        return f"{_kept_values(profile, found)}; and {_TO_CONSTANTS}"
-    return _kept_values(profile, found)
+def _cure(context: KernelContext, profile: KernelProfile, loop: ProductLoop) -> str:
+    if loop.bytes_alone:
+        return f"{_kept_values(profile, loop)}; and multiply four bytes at once (__dp4a)"
+    if loop.windows and _loads_alike(context, profile, loop):
+        return f"{_kept_values(profile, loop)}; and {_TO_CONSTANTS}"
+    return _kept_values(profile, loop)
 
 
 _TO_CONSTANTS: Final = (
@@ -288,42 +311,42 @@ _TO_CONSTANTS: Final = (
 )
 
 
-def _loads_alike(context: KernelContext, profile: KernelProfile, found: ProductLoop) -> bool:
+def _loads_alike(context: KernelContext, profile: KernelProfile, loop: ProductLoop) -> bool:
     """Whether a factor from device memory is the same for all threads of a warp, as those of a filter are."""
     form, launch = context.program.form, profile.launch
-    return any(words_of_a_warp(found.function, index, form, launch) == 1 for index in found.loads)
+    return any(words_of_a_warp(loop.function, index, form, launch) == 1 for index in loop.loads)
 
 
-def _kept_values(profile: KernelProfile, found: ProductLoop) -> str:
-    if found.from_shared:
-        wide = " by loads of 16 bytes" if found.values_per_load * found.factor_bytes < WIDEST_BYTES else ""
-        if found.tile is None:
+def _kept_values(profile: KernelProfile, loop: ProductLoop) -> str:
+    if loop.from_shared:
+        wide = " by loads of 16 bytes" if loop.values_per_load * loop.factor_bytes < WIDEST_BYTES else ""
+        if loop.tile is None:
             return (
                 "let each thread compute two to four times as many neighbouring results, so that what it has "
                 f"loaded into registers{wide} is used as often"
             )
-        then = larger(found.tile)
+        then = larger(loop.tile)
         return (
-            f"let each thread compute {then[0]} x {then[1]} results ({found.tile[0]} x {found.tile[1]} now), "
+            f"let each thread compute {then[0]} x {then[1]} results ({loop.tile[0]} x {loop.tile[1]} now), "
             f"so that what it has loaded into registers{wide} is used {_times(then)} times"
         )
-    if found.windows:
-        constant = ", constants too," if found.shares_constants else ""
+    if loop.windows:
+        constant = ", constants too," if loop.shares_constants else ""
         return (
             "let each thread compute 2 x 2 neighbouring results, so that what it has loaded into registers"
             f"{constant} is used for all of them: their windows overlap"
         )
-    if found.shares_constants:
+    if loop.shares_constants:
         return (
             "let each thread compute two to four results, so that a constant, which all threads share, is "
             "loaded once for them"
         )
-    edge = int(tile_edge(profile) * sqrt(found.sums or 1))
+    edge = int(tile_edge(profile) * sqrt(loop.sums or 1))
     tiles = (
         f"fill tiles of about {edge} x {edge} in shared memory once per block and read the operands "
         "from there"
     )
-    if found.values_per_product < constants.FEW_LOADS:
+    if loop.values_per_product < constants.FEW_LOADS:
         return tiles
     return f"{tiles}; then let each thread compute several results, which gains more"
 

@@ -89,7 +89,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if full is None or full.unit.name != _FP64 or full.unit.percent < constants.BUSY_PERCENT:
         return Rejection(code=_CODE, reason="the pipe of double precision does not set the pace")
     functions = kernel_functions(context.program, context.kernel)
-    if any(mixes_precision(one) for function in functions for one in function.instructions):
+    if any(mixes_precision(instruction) for function in functions for instruction in function.instructions):
         return Rejection(code=_CODE, reason="floats become doubles: Strength Reduction (GPA102) names where")
     exact = need_doubles(context)
     if exact is not None:
@@ -106,10 +106,12 @@ def _match(context: KernelContext) -> Match | Rejection:
             return Rejection(code=_CODE, reason=f"waits for double precision have {part} of the samples")
     left = {_FP64: 1 / times}
     halved = dict.fromkeys(MEMORY_RESOURCES, constants.HALF_THE_BYTES)
-    what = f"as floats the operations take 1/{times} of the time of their pipe"
-    bound = relieved_bound(measured, left, left, left | halved, what)
+    text = f"as floats the operations take 1/{times} of the time of their pipe"
+    bound = relieved_bound(measured, left, left, left | halved, text)
     sites = _sites(context)
-    lines = ", ".join(line_text(context.program.functions[one.function], one.index) for one in sites[:_NAMED])
+    lines = ", ".join(
+        line_text(context.program.functions[site.function], site.index) for site in sites[:_NAMED]
+    )
     cure = "compute in float what the accuracy allows, and keep double where digits are lost"
     return Match(
         title=f"double precision, at 1/{times} of the rate of float on this GPU, sets the pace",
@@ -140,8 +142,8 @@ def _sites(context: KernelContext) -> tuple[StaticSite, ...]:
     counts = executions(context) or {}
     for function in kernel_functions(context.program, context.kernel):
         own = counts.get(function.id)
-        for index, one in enumerate(function.instructions):
-            if one.info.opclass is OpcodeClass.FLOAT64:
+        for index, instruction in enumerate(function.instructions):
+            if instruction.info.opclass is OpcodeClass.FLOAT64:
                 line = line_text(function, index)
                 weights[line] += 1 if own is None else int(own[index])
                 site = StaticSite(function=FunctionId(function.id), index=index, detail="double precision")

@@ -151,7 +151,7 @@ def _match(context: KernelContext) -> Match | Rejection:
 
 def _all_doubles(inline: dict[FunctionId, tuple[CodeSequence, ...]], helpers: tuple[Function, ...]) -> bool:
     """Whether all library math is of doubles, which have no fast forms."""
-    kinds = {one.kind for found in inline.values() for one in found}
+    kinds = {sequence.kind for sequences in inline.values() for sequence in sequences}
     return all("double" in kind for kind in kinds - _BY_CONSTANT) and all(map(is_of_doubles, helpers))
 
 
@@ -167,17 +167,17 @@ def _without_samples(
     """
     hot: dict[FunctionId, tuple[CodeSequence, ...]] = {}
     for function in functions:
-        found = inline.get(function.id, ())
-        covered = {index for sequence in found for index in sequence.indices}
+        sequences = inline.get(function.id, ())
+        covered = {index for sequence in sequences for index in sequence.indices}
         if 2 * len(covered) < len(function.instructions):
-            copies = Counter((one.kind, function.lines[one.start]) for one in found)
-            found = tuple(
+            copies = Counter((one.kind, function.lines[one.start]) for one in sequences)
+            sequences = tuple(
                 one
-                for one in found
+                for one in sequences
                 if copies[one.kind, function.lines[one.start]] >= _COPIES
                 or any(function.innermost_loop(index) is not None for index in one.indices)
             )
-        hot[function.id] = found
+        hot[function.id] = sequences
     calls = tuple(
         site
         for site, helper in _calls(functions, helpers)
@@ -196,8 +196,8 @@ def _without_samples(
     )
 
 
-def _position(functions: tuple[Function, ...], wanted: FunctionId) -> int:
-    return next(at for at, function in enumerate(functions) if function.id == wanted)
+def _position(functions: tuple[Function, ...], function_id: FunctionId) -> int:
+    return next(index for index, function in enumerate(functions) if function.id == function_id)
 
 
 def _matched_rows(
@@ -218,8 +218,8 @@ def _matched_rows(
 def _inline_sites(inline: dict[FunctionId, tuple[CodeSequence, ...]]) -> tuple[StaticSite, ...]:
     return tuple(
         StaticSite(function=function, index=sequence.start, detail=f"{sequence.kind}, expanded in place")
-        for function, found in inline.items()
-        for sequence in found
+        for function, sequences in inline.items()
+        for sequence in sequences
     )
 
 
@@ -288,8 +288,8 @@ def _some(places: Sequence[str]) -> str:
     lines = [place for place in places if "0x" not in place]
     shown = (lines or places)[:_SHOWN_PLACES]
     more = len(places) - len(shown)
-    said = ", ".join(shown)
-    return f"{said} and {more} more place{'s' if more > 1 else ''}" if more > 0 else said
+    sentence = ", ".join(shown)
+    return f"{sentence} and {more} more place{'s' if more > 1 else ''}" if more > 0 else sentence
 
 
 def _cure(
@@ -299,7 +299,7 @@ def _cure(
 ) -> str:
     """What to do about the kinds of library math that were found."""
     cures = []
-    kinds = {one.kind for found in inline.values() for one in found}
+    kinds = {sequence.kind for sequences in inline.values() for sequence in sequences}
     cut = [
         line_text(function, one.start)
         for function in functions
@@ -353,7 +353,7 @@ def _adjustments(
     helpers: tuple[Function, ...],
 ) -> tuple[Adjustment, ...]:
     """The paper's Table III where there is a fast form; of doubles, that only fewer operations help."""
-    divisions = Counter(one.kind for found in inline.values() for one in found)
+    divisions = Counter(sequence.kind for sequences in inline.values() for sequence in sequences)
     by_constant = divisions[DIVISION_BY_CONSTANT] > divisions[DOUBLE_DIVISION]
     fast = {number: tuple(one for one in found if one.kind in FAST) for number, found in inline.items()}
     quick = tuple(

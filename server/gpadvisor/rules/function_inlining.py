@@ -122,16 +122,16 @@ def _match(context: KernelContext) -> Match | Rejection:
             reason=f"{percent(fetch)} of latency samples wait for instruction fetch, more than "
             f"{percent(constants.MOST_FETCHES)}: more code would not help",
         )
-    found = _regions(blame, functions, usable)
-    if not found:
+    result = _regions(blame, functions, usable)
+    if not result:
         names = ", ".join(function.demangled for function in usable[:3])
         return Rejection(code=_CODE, reason=f"no latency sample in {names} or at calls of it")
-    hot = [function for function in usable if any(r.scope.function == function.id for r in found)]
+    hot = [function for function in usable if any(r.scope.function == function.id for r in result)]
     return Match(
         title=_TITLE,
         advice=_advice(hot, len(sites)),
         cure=_cure(hot),
-        regions=found,
+        regions=result,
         adjustments=(
             Adjustment(
                 low=0.0,
@@ -196,13 +196,13 @@ def _nothing(program: Program, functions: tuple[Function, ...], callees: list[Fu
     return f"{' and '.join(parts)}{through}"
 
 
-def _call_sites(functions: tuple[Function, ...], wanted: set[FunctionId]) -> tuple[StaticSite, ...]:
+def _call_sites(functions: tuple[Function, ...], function_ids: set[FunctionId]) -> tuple[StaticSite, ...]:
     names = {function.id: function.demangled for function in functions}
     return tuple(
         StaticSite(function=function.id, index=call.index, detail=f"call of {names[call.callee]}")
         for function in functions
         for call in function.calls
-        if call.callee is not None and call.callee in wanted
+        if call.callee is not None and call.callee in function_ids
     )
 
 
@@ -227,7 +227,7 @@ def _regions(blame: Blame, functions: tuple[Function, ...], usable: list[Functio
     so misses calls from the kernel; the paper says device functions and their call sites.
     """
     table = blame.rows
-    found = []
+    regions = []
     taken = np.zeros(len(table), dtype=bool)
     stalled = by_role(blame, Role.BLAMED, Role.SELF) & (table.latency > 0)
     for callee in sorted(usable, key=lambda one: -samples(blame, table.function == one.id)):
@@ -242,7 +242,7 @@ def _regions(blame: Blame, functions: tuple[Function, ...], usable: list[Functio
         if len(rows):
             taken[rows] = True
             inside = np.flatnonzero(mask)
-            found.append(
+            regions.append(
                 Region(
                     scope=Scope(
                         kind=ScopeKind.FUNCTION,
@@ -254,7 +254,7 @@ def _regions(blame: Blame, functions: tuple[Function, ...], usable: list[Functio
                     active_samples=samples(blame, inside) - latency(blame, inside),
                 )
             )
-    return tuple(found)
+    return tuple(regions)
 
 
 def _advice(usable: list[Function], calls: int) -> str:

@@ -148,7 +148,7 @@ def _caches(context: KernelContext) -> tuple[int, int]:
 
 
 def _large_loops(context: KernelContext, limit: int) -> tuple[StaticSite, ...]:
-    found = []
+    sites = []
     for function in kernel_functions(context.program, context.kernel):
         for loop in function.loops:
             facts = loop_facts(function, loop.id)
@@ -163,8 +163,8 @@ def _large_loops(context: KernelContext, limit: int) -> tuple[StaticSite, ...]:
             if once * INSTRUCTION_BYTES - _math_bytes(context, function, loop.id) > limit:
                 index = function.blocks[loop.header].start
                 detail = f"loop of {size // 1024} KiB"
-                found.append(StaticSite(function=function.id, index=index, detail=detail))
-    return tuple(found)
+                sites.append(StaticSite(function=function.id, index=index, detail=detail))
+    return tuple(sites)
 
 
 def _named(program: Program, loops: Sequence[StaticSite]) -> str:
@@ -187,28 +187,28 @@ def _outermost(function: Function, index: int) -> LoopId | None:
 
 def _footprints(program: Program, blame: Blame, rows: Rows) -> list[int]:
     """Per row the bytes of code that are run again before the sampled instruction is; 0 outside of loops."""
-    at = causes(blame)
-    found = []
+    indices = causes(blame)
+    result = []
     for row in rows.tolist():
         function_id = int(blame.rows.function[row])
-        if function_id >= len(program.functions) or at[row] == NO_INDEX:
-            found.append(0)
+        if function_id >= len(program.functions) or indices[row] == NO_INDEX:
+            result.append(0)
             continue
         function = program.functions[function_id]
-        loop = _outermost(function, int(at[row]))
-        found.append(0 if loop is None else _with_callees(program, function, loop))
-    return found
+        loop = _outermost(function, int(indices[row]))
+        result.append(0 if loop is None else _with_callees(program, function, loop))
+    return result
 
 
 def _hot_loop(
     program: Program, blame: Blame, rows: Rows, sizes: Sequence[int]
 ) -> tuple[Function, LoopId] | None:
     """The largest loop that fetch stalls are in."""
-    at = int(np.argmax(sizes))
-    if not sizes[at]:
+    index = int(np.argmax(sizes))
+    if not sizes[index]:
         return None
-    function = program.functions[int(blame.rows.function[rows[at]])]
-    loop = _outermost(function, int(causes(blame)[rows[at]]))
+    function = program.functions[int(blame.rows.function[rows[index]])]
+    loop = _outermost(function, int(causes(blame)[rows[index]]))
     return None if loop is None else (function, loop)
 
 
@@ -225,7 +225,8 @@ def _math_bytes(context: KernelContext, function: Function, loop: LoopId) -> int
     called = {call.callee for call in function.calls if call.index in inside and call.callee is not None}
     routines = [context.program.functions[callee] for callee in called]
     return INSTRUCTION_BYTES * (
-        len(own) + sum(len(one.instructions) for one in routines if one.kind is FunctionKind.MATH_HELPER)
+        len(own)
+        + sum(len(routine.instructions) for routine in routines if routine.kind is FunctionKind.MATH_HELPER)
     )
 
 
@@ -260,7 +261,14 @@ def _cure(hot: tuple[Function, LoopId] | None) -> str:
 def _carries_memory(function: Function, inside: set[int]) -> bool:
     """Whether passes may read what earlier ones wrote to global memory, as the steps of a simulation do."""
     code = [function.instructions[index] for index in inside]
-    store = next((one for one in code if is_global(one) and one.info.opclass is OpcodeClass.STORE), None)
+    store = next(
+        (
+            instruction
+            for instruction in code
+            if is_global(instruction) and instruction.info.opclass is OpcodeClass.STORE
+        ),
+        None,
+    )
     return store is not None and any(is_global(load) and may_write(load, store) for load in code)
 
 
@@ -296,23 +304,23 @@ def _with_callees(program: Program, function: Function, loop: LoopId) -> int:
 
 def _regions(context: KernelContext, blame: Blame, rows: Rows) -> tuple[Region, ...]:
     """By the innermost inlined function where the line information has one, else by loop or function."""
-    at = causes(blame)
+    indices = causes(blame)
     inlined: dict[tuple[int, str], list[int]] = {}
     rest = []
     for row in rows.tolist():
         function_id = int(blame.rows.function[row])
         name = None
-        if function_id < len(context.program.functions) and at[row] != NO_INDEX:
-            entry = context.program.functions[function_id].lines[int(at[row])]
+        if function_id < len(context.program.functions) and indices[row] != NO_INDEX:
+            entry = context.program.functions[function_id].lines[int(indices[row])]
             name = entry.inline[0].function if entry is not None and entry.inline else None
         if name is None:
             rest.append(row)
         else:
             inlined.setdefault((function_id, name), []).append(row)
-    found = [_inlined_region(context, blame, key, members) for key, members in inlined.items()]
+    regions = [_inlined_region(context, blame, key, members) for key, members in inlined.items()]
     if rest:
-        found.extend(by_scope(blame, context.program, context.kernel, np.array(rest, dtype=np.intp)))
-    return tuple(sorted(found, key=lambda region: -samples(blame, region.rows)))
+        regions.extend(by_scope(blame, context.program, context.kernel, np.array(rest, dtype=np.intp)))
+    return tuple(sorted(regions, key=lambda region: -samples(blame, region.rows)))
 
 
 def _inlined_region(context: KernelContext, blame: Blame, key: tuple[int, str], members: list[int]) -> Region:

@@ -107,11 +107,11 @@ def _match(context: KernelContext) -> Match | Rejection:
             code=_CODE,
             reason=f"no latency sample whose def and use are in the same loop ({_loop_count(context)} loops)",
         )
-    found = regions(blame, context.program, context.kernel, rows, loops)
-    counts = counts_of(context, found)
-    outlooks = {_loop(region): outlook_of(context, blame, region, counts) for region in found}
-    best = max(found, key=lambda region: latency(blame, region.rows) * outlooks[_loop(region)].share)
-    named = _named(context, blame, found, outlooks, best)
+    result = regions(blame, context.program, context.kernel, rows, loops)
+    counts = counts_of(context, result)
+    outlooks = {_loop(region): outlook_of(context, blame, region, counts) for region in result}
+    best = max(result, key=lambda region: latency(blame, region.rows) * outlooks[_loop(region)].share)
+    named = _named(context, blame, result, outlooks, best)
     advice = _advice(context, best, outlooks[_loop(best)])
     if named[1:]:
         more = " and ".join(_place(context, region).removeprefix("the loop at ") for region in named[1:])
@@ -120,10 +120,12 @@ def _match(context: KernelContext) -> Match | Rejection:
         title="latency inside a loop that later passes could hide",
         advice=advice,
         cure=advice,
-        regions=found,
-        adjustments=_adjustments(context, blame, found, [outlooks[_loop(region)] for region in found], named),
+        regions=result,
+        adjustments=_adjustments(
+            context, blame, result, [outlooks[_loop(region)] for region in result], named
+        ),
         static_sites=rolled_loops(context.program, context.kernel),
-        relieves=_reliefs(context, found),
+        relieves=_reliefs(context, result),
         actionable=lanes_of(context) == WARP  # full warps come first
         and not _is_unrolled(context, best)
         and outlooks[_loop(best)].share >= constants.MAJORITY,
@@ -258,7 +260,7 @@ def _adjustments(
 
 
 def _in_flight(
-    context: KernelContext, blame: Blame, found: tuple[Region, ...], told: list[Outlook | None]
+    context: KernelContext, blame: Blame, found: tuple[Region, ...], outlooks: list[Outlook | None]
 ) -> float:
     """What loads of the loops that are told would not wait any more, as a multiple of what Eq. 4 hides.
 
@@ -268,7 +270,7 @@ def _in_flight(
     filled = fillable(context.program, blame, found)
     loads = sum(
         latency(blame, region.rows) * outlook.in_flight
-        for region, outlook in zip(found, told, strict=True)
+        for region, outlook in zip(found, outlooks, strict=True)
         if outlook is not None
     )
     return (1 - 1 / UNROLL) * loads / filled if filled else 0.0

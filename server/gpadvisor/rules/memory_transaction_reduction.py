@@ -203,16 +203,17 @@ def _match(context: KernelContext) -> Match | Rejection:
 
 def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None:
     """A full L1 with few requests, or many sectors for a store: as the machine code shows."""
-    found = passes(context) or scattered_stores(context)
+    many_passes = passes(context) or scattered_stores(context)
     function = kernel_function(context.program, context.kernel)
-    if found is None or function is None:
+    if many_passes is None or function is None:
         return None
-    if found.banks:
+    if many_passes.banks:
         cures = {
-            at: cure_of_conflict(context, profile, (function.id, at)) for at in found.conflicting[:LOOKED]
+            position: cure_of_conflict(context, profile, (function.id, position))
+            for position in many_passes.conflicting[:LOOKED]
         }
     else:
-        cures = {at: cure_of_shape(context, profile, function, at) for at in found.scattered[:LOOKED]}
+        cures = {at: cure_of_shape(context, profile, function, at) for at in many_passes.scattered[:LOOKED]}
     first = next((at for at, cure in cures.items() if cure), None)
     if first is None:
         return None
@@ -222,16 +223,16 @@ def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None
         for at in cures
         if cures[at] and function.innermost_loop(at) == loop
     ]
-    loads = (at for at, one in enumerate(function.instructions) if is_global(one))
+    loads = (at for at, instruction in enumerate(function.instructions) if is_global(instruction))
     if cure == BY_ROWS and any(
-        access_shape(function, at, form, profile.launch).lie is Lie.UNKNOWN for at in loads
+        access_shape(function, load, form, profile.launch).lie is Lie.UNKNOWN for load in loads
     ):
         cure = BY_TILES  # swapped indices may scatter what could not be followed
-    bound, relieves = accesses_cured(context, profile, function, found)
+    bound, relieves = accesses_cured(context, profile, function, many_passes)
     return Match(
-        title=f"{_CONFLICTS if found.banks else _SCATTERED}: {found.words}",
+        title=f"{_CONFLICTS if many_passes.banks else _SCATTERED}: {many_passes.words}",
         cure=cure,
-        advice=f"{cure[:1].upper()}{cure[1:]}. {found.words}.",
+        advice=f"{cure[:1].upper()}{cure[1:]}. {many_passes.words}.",
         regions=(),
         static_sites=tuple(sites),
         measured_bound=bound,
@@ -246,17 +247,17 @@ def _counted_conflicts(context: KernelContext, traffic: Traffic, cures: Cures) -
     if after > constants.MAJORITY:
         return None
     ratio = traffic.wavefronts_shared / max(1.0, traffic.ideal_wavefronts_shared)
-    what = f"shared memory accesses take {ratio:.1f} times the wavefronts they need"
+    text = f"shared memory accesses take {ratio:.1f} times the wavefronts they need"
     gone = {L1_DATA: after}
     # Nobody saw a warp wait for them: at the low end nobody does.
-    bound = relieved_bound(measured_loads(context), {}, gone, gone, what)
+    bound = relieved_bound(measured_loads(context), {}, gone, gone, text)
     place = _first(cures, traffic.conflicting)
     if bound is None or place is None:
         return None
     return Match(
         title=_CONFLICTS,
         cure=cures[place],
-        advice=f"{what[0].upper()}{what[1:]}: {cures[place]}.",
+        advice=f"{text[0].upper()}{text[1:]}: {cures[place]}.",
         regions=(),
         measured_bound=bound,
         relieves=as_reliefs(gone, gone),
@@ -270,7 +271,9 @@ def _counted_conflicts(context: KernelContext, traffic: Traffic, cures: Cures) -
 def _matched(context: KernelContext, blame: Blame, traffic: Traffic | None, cures: Cures) -> _Matched:
     program = context.program
     local = by_instruction(blame, program, causes(blame), is_local)
-    double = by_instruction(blame, program, causes(blame), lambda one: one.info.pipe is Pipe.FP64)
+    double = by_instruction(
+        blame, program, causes(blame), lambda instruction: instruction.info.pipe is Pipe.FP64
+    )
     atomic = by_instruction(blame, program, causes(blame), is_atomic)
     # Slow double precision queues like accesses; atomics wait for each other, and have a rule of their own.
     throttle = by_stall(blame, THROTTLE) & ~local & ~double & ~atomic

@@ -220,24 +220,26 @@ def _heaviest(weights: Counter[LocalKind]) -> LocalKind:
 
 
 def _rows_of(blame: Blame, kinds: LocalPlaces, kind: LocalKind) -> Mask:
-    return by_place(blame, causes(blame), [place for place, other in kinds.items() if other is kind])
+    return by_place(
+        blame, causes(blame), [place for place, local_kind in kinds.items() if local_kind is kind]
+    )
 
 
 def _local_rows(context: KernelContext, blame: Blame, kinds: LocalPlaces) -> Mask:
     """Stalls for local data, and stalls that a local load or store has or causes in other ways."""
-    own = by_place(blame, causes(blame), list(kinds))
-    elsewhere = by_instruction(blame, context.program, causes(blame), is_local) & ~own
+    mask = by_place(blame, causes(blame), list(kinds))
+    elsewhere = by_instruction(blame, context.program, causes(blame), is_local) & ~mask
     local = by_class(blame, {DependencyClass.LOCAL_MEMORY}) & ~elsewhere
-    return local | (own & stalled(blame))
+    return local | (mask & stalled(blame))
 
 
 def _sites(context: KernelContext, kinds: LocalPlaces) -> tuple[StaticSite, ...]:
-    found = []
+    sites = []
     for (function, index), kind in kinds.items():
         instruction = context.program.functions[function].instructions[index]
         verb = "stores" if instruction.info.opclass is OpcodeClass.STORE else "loads"
-        found.append(StaticSite(function=function, index=index, detail=f"{verb} {LOCAL_WORDS[kind]}"))
-    return tuple(found)
+        sites.append(StaticSite(function=function, index=index, detail=f"{verb} {LOCAL_WORDS[kind]}"))
+    return tuple(sites)
 
 
 OPTIMIZER: Final = Optimizer(

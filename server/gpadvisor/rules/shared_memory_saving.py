@@ -95,38 +95,38 @@ def _match(context: KernelContext) -> Match | Rejection:
         reason = f"needs a launch{': machine code has none' if profile is None else ' that was measured'}"
         return Rejection(code=_CODE, reason=reason, looked=False)
     launch, sms = profile.launch, profile.device.sms
-    now = shape(context, profile, launch.blocks, launch.threads_per_block)
+    launch_shape = shape(context, profile, launch.blocks, launch.threads_per_block)
     reserved = shared_bytes(context.program, context.kernel, profile)
-    if now is None or not now.fits or not sms or not reserved:
+    if launch_shape is None or not launch_shape.fits or not sms or not reserved:
         return Rejection(
             code=_CODE, reason="blocks reserve no shared memory, or the profile does not say how much"
         )
-    why = _not_held(context, profile, now)
+    why = _not_held(context, profile, launch_shape)
     if why:
         return Rejection(code=_CODE, reason=why)
     ratio = issue_ratio(context)
     if ratio is None and context.blame is not None:
         return Rejection(code=_CODE, reason="the profile does not count issued samples")
     written = written_bytes(context.program, context.kernel, profile)
-    change = None if written is None else _unused(context, profile, now, reserved, written)
-    change = change or _near(context, profile, now, reserved)
+    change = None if written is None else _unused(context, profile, launch_shape, reserved, written)
+    change = change or _near(context, profile, launch_shape, reserved)
     if change is None:
         has = "" if written is None else f", of which its threads write up to {written.most:,.0f}"
-        reason = f"{_holds(context, now, reserved)}{has}: no few bytes less let one more block in"
+        reason = f"{_holds(context, launch_shape, reserved)}{has}: no few bytes less let one more block in"
         return Rejection(code=_CODE, reason=reason)
-    return _found(context, profile, now, change, ratio or 0.0)
+    return _found(context, profile, launch_shape, change, ratio or 0.0)
 
 
-def _not_held(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> str:
+def _not_held(context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape) -> str:
     """Why shared memory is not what costs time; empty where it may be."""
     most = context.machine.sm.max_warps.value / context.machine.sm.schedulers.value
-    if now.limiter is None or SHARED_MEMORY not in now.limiter:
+    if launch_shape.limiter is None or SHARED_MEMORY not in launch_shape.limiter:
         return "shared memory is not what limits the blocks of an SM"
-    if (held_warps(context, profile) or now.warps) >= constants.MAJORITY * most:
-        return f"an SM holds {percent(now.warps / most)} of its warps, whatever limits them"
-    if now.waves(profile.device.sms or 1) <= 1:
+    if (held_warps(context, profile) or launch_shape.warps) >= constants.MAJORITY * most:
+        return f"an SM holds {percent(launch_shape.warps / most)} of its warps, whatever limits them"
+    if launch_shape.waves(profile.device.sms or 1) <= 1:
         return "all blocks of the grid are on the SMs at once: there is none for a place that would be free"
-    full = max(utilisations(profile), key=lambda one: one.percent, default=None)
+    full = max(utilisations(profile), key=lambda utilisation: utilisation.percent, default=None)
     if full is not None and full.percent >= constants.HIGH_PERCENT:
         return f"{full.name} is at {full.percent:.0f} % of its peak: more warps would wait for it"
     if context.evidence is not Evidence.MODELLED and is_as_short_as_a_launch(profile):
@@ -180,22 +180,24 @@ def _unused(
     )
 
 
-def _near(context: KernelContext, profile: KernelProfile, now: LaunchShape, reserved: int) -> _Change | None:
+def _near(
+    context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, reserved: int
+) -> _Change | None:
     """A few bytes less per block, and one more of them fits."""
     step = next_block(context, profile)
     if step is None or step.shared_bytes is None or step.registers is not None:
         return None
-    if now.fits > _FEW_BLOCKS or step.shared_bytes * constants.UNSURE < reserved:
+    if launch_shape.fits > _FEW_BLOCKS or step.shared_bytes * constants.UNSURE < reserved:
         return None
     smaller = replace(profile.launch, static_shared_bytes=step.shared_bytes, dynamic_shared_bytes=0)
-    new = shape(context, replace(profile, launch=smaller), now.blocks, now.threads)
-    if new is None or new.resident <= now.resident:
+    new = shape(context, replace(profile, launch=smaller), launch_shape.blocks, launch_shape.threads)
+    if new is None or new.resident <= launch_shape.resident:
         return None
     return _Change(
         new,
         f"Take {reserved - step.shared_bytes:,} bytes off the shared memory of each block: with at most "
         f"{step.shared_bytes:,} of {reserved:,} an SM holds {counted(new.fits, 'block')} instead of "
-        f"{now.fits}",
+        f"{launch_shape.fits}",
         "that is all one more block needs",
     )
 
@@ -209,29 +211,29 @@ def _holds(context: KernelContext, now: LaunchShape, reserved: int) -> str:
 
 
 def _found(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, change: _Change, ratio: float
+    context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, change: _Change, ratio: float
 ) -> Match:
     new, held = change.new, held_warps(context, profile)
     schedulers, most = context.machine.sm.schedulers.value, context.machine.sm.max_warps.value
-    share = 1.0 if held is None else min(1.0, held / now.warps)
-    growth = new.warps / now.warps
+    share = 1.0 if held is None else min(1.0, held / launch_shape.warps)
+    growth = new.warps / launch_shape.warps
     return Match(
-        title=f"shared memory keeps an SM at {round(now.warps * schedulers)} of {most} warps",
+        title=f"shared memory keeps an SM at {round(launch_shape.warps * schedulers)} of {most} warps",
         advice=f"{change.cure} ({round(new.warps * schedulers)} of {most} warps): {change.facts}.",
         cure=f"{change.cure}.",
         regions=(),
         parallel=ParallelTarget(
-            warps_now=now.warps,
+            warps_now=launch_shape.warps,
             warps_new=new.warps * (1 + share) / 2,
             issue_ratio=ratio,
             factor=growth,
             factor_reason=f"the same work in all is spread over {growth:.2f} times the warps at once",
-            blocks_now=now.blocks,
+            blocks_now=launch_shape.blocks,
             blocks_new=new.blocks,
-            threads_now=now.threads,
+            threads_now=launch_shape.threads,
             threads_new=new.threads,
-            limiter=now.limiter,
-            busy_sms_now=now.busy_sms,
+            limiter=launch_shape.limiter,
+            busy_sms_now=launch_shape.busy_sms,
             busy_sms_new=new.busy_sms,
             held_now=held,
             held_low=new.warps * share,

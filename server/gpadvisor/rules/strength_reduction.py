@@ -60,7 +60,7 @@ expected, and half of them at the low end.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -73,6 +73,7 @@ from gpadvisor.estimators.division_words import division_advice, division_detail
 from gpadvisor.estimators.random_states import skips_ahead
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.evidence.conversions import halved_factors
 from gpadvisor.evidence.divisions import written_divisions
 from gpadvisor.evidence.double_excursions import double_excursions
 from gpadvisor.evidence.patterns import CodeSequence, is_slow_on, math_sequences
@@ -280,17 +281,19 @@ def _slow_rows(context: KernelContext, blame: Blame, patterned: Mask) -> Mask:
     )
     waited = by_role(blame, Role.BLAMED) & by_stall(blame, _WAITS)
     full = by_stall(blame, _PIPE_FULL)
-    return (slow | patterned) & (waited | full)
+    functions = kernel_functions(context.program, context.kernel)
+    halved = {(one.id, at) for one in functions for at in halved_factors(one)}  # GPA112's
+    return (slow | patterned) & (waited | full) & ~by_place(blame, causes(blame), halved)
 
 
 def _rows_of(blame: Blame, found: dict[FunctionId, tuple[CodeSequence, ...]]) -> Mask:
-    places = {
-        (function, index)
-        for function, sequences in found.items()
-        for sequence in sequences
-        for index in sequence.indices
+    return by_place(blame, causes(blame), _places(found))
+
+
+def _places(found: dict[FunctionId, tuple[CodeSequence, ...]]) -> set[tuple[FunctionId, int]]:
+    return {
+        (function, index) for function, several in found.items() for one in several for index in one.indices
     }
-    return by_place(blame, causes(blame), places)
 
 
 def _sites(
@@ -331,23 +334,25 @@ def _words(
     if weights["library"] > sum(weights.values()) / _NOTABLE_PART:
         parts.append(("Those in library math are the subject of Fast Math (GPA104).", ""))
     if weights["other"] > sum(weights.values()) / _NOTABLE_PART or not parts:
-        slow = (
-            f"use fewer of the slow instructions ({_common(context, functions)}), hoist them out of loops, "
+        slow = _common(context, functions, _places(divisions) | _places(doubles))
+        parts.append(
+            ("", f"use fewer of the slow instructions ({slow}), hoist them, or use their results later.")
         )
-        parts.append(("", f"{slow}or use their results later."))
     changes = [f"{change[:1].upper()}{change[1:]}" for _, change in parts if change]
     return " ".join(
-        f"{what}{change}" if what else f"{change[:1].upper()}{change[1:]}" for what, change in parts
+        f"{text}{change}" if text else f"{change[:1].upper()}{change[1:]}" for text, change in parts
     ), " ".join(changes)
 
 
-def _common(context: KernelContext, functions: tuple[Function, ...]) -> str:
-    """The slow opcodes of the code, most frequent first."""
+def _common(
+    context: KernelContext, functions: tuple[Function, ...], known: Collection[tuple[FunctionId, int]] = ()
+) -> str:
+    """The slow opcodes of the code that are part of nothing known, most frequent first."""
     counts = Counter(
         instruction.opcode
         for function in functions
-        for instruction in function.instructions
-        if is_slow_on(context.machine, instruction)
+        for index, instruction in enumerate(function.instructions)
+        if is_slow_on(context.machine, instruction) and (function.id, index) not in known
     )
     return ", ".join(opcode for opcode, _ in counts.most_common(3)) or "see the hot spots"
 
@@ -355,7 +360,7 @@ def _common(context: KernelContext, functions: tuple[Function, ...]) -> str:
 def _adjustments(weights: Counter[str]) -> tuple[Adjustment, ...]:
     total = sum(weights.values())
     other = (weights["rate"] + weights["library"] + weights["other"]) / total
-    found = [
+    adjustments = [
         Adjustment(
             low=constants.CHEAPER_LEAST,
             expected=1.0,
@@ -366,7 +371,7 @@ def _adjustments(weights: Counter[str]) -> tuple[Adjustment, ...]:
         )
     ]
     if other > 0:
-        found.append(
+        adjustments.append(
             Adjustment(
                 low=1 - other,
                 expected=1 - other,
@@ -375,7 +380,7 @@ def _adjustments(weights: Counter[str]) -> tuple[Adjustment, ...]:
                 "form, as those of the paper's kernels did",
             )
         )
-    return tuple(found)
+    return tuple(adjustments)
 
 
 OPTIMIZER: Final = Optimizer(

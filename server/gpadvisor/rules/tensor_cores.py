@@ -83,25 +83,29 @@ def _match(context: KernelContext) -> Match | Rejection:
     if blame is None or profile is None:
         return Rejection(code=_CODE, reason="needs samples and executed counts", looked=False)
     functions = kernel_functions(context.program, context.kernel)
-    if any(one.info.opclass is OpcodeClass.TENSOR for function in functions for one in function.instructions):
+    if any(
+        instruction.info.opclass is OpcodeClass.TENSOR
+        for function in functions
+        for instruction in function.instructions
+    ):
         return Rejection(code=_CODE, reason="the kernel uses the tensor cores")
     loops = product_loops(context.program, context.kernel, context.profile)
-    found = max(
-        (one for one in loops if not one.integer),
+    loop = max(
+        (product_loop for product_loop in loops if not product_loop.integer),
         key=lambda one: samples(blame, _rows(blame, one)),
         default=None,
     )
-    if found is None:
+    if loop is None:
         return Rejection(code=_CODE, reason="no loop multiplies floating-point values that it loads")
-    rows = _rows(blame, found)
-    times = times_loaded(context.program, profile, found)
+    rows = _rows(blame, loop)
+    times = times_loaded(context.program, profile, loop)
     if share(blame, rows) < constants.MATRIX or times is None or times < constants.SHARED_OPERANDS:
         return Rejection(
             code=_CODE,
-            reason=f"the products at {line_text(found.function, found.products[0])} have "
+            reason=f"the products at {line_text(loop.function, loop.products[0])} have "
             f"{percent(share(blame, rows))} of the samples, or are none of matrices",
         )
-    kind = _kind(found)
+    kind = _kind(loop)
     features = code_form(context.machine.arch).features
     if _NEEDED[kind] not in features:
         return Rejection(code=_CODE, reason=f"{context.machine.arch} has no tensor cores for {kind}")
@@ -109,7 +113,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     return Match(
         title="a plain product without tensor cores",
         advice=(
-            f"The loop at {line_text(found.function, found.products[0])}, with {percent(share(blame, rows))} "
+            f"The loop at {line_text(loop.function, loop.products[0])}, with {percent(share(blame, rows))} "
             f"of the samples, is a plain product on the multiply-add pipe; the tensor cores do it in {kind}"
             f"{packed}, by cuBLAS, CUTLASS or wmma, if the result bears the rounding."
         ),
@@ -117,16 +121,16 @@ def _match(context: KernelContext) -> Match | Rejection:
     )
 
 
-def _kind(found: ProductLoop) -> str:
+def _kind(loop: ProductLoop) -> str:
     """The type of tensor core operation that comes nearest."""
-    opcodes = {found.function.instructions[index].opcode for index in found.products}
+    opcodes = {loop.function.instructions[index].opcode for index in loop.products}
     if opcodes <= _HALF:
         return "half precision"
     return "double precision" if opcodes & _DOUBLE else _SINGLE
 
 
-def _rows(blame: Blame, found: ProductLoop) -> Mask:
-    return by_place(blame, causes(blame), [(found.function.id, index) for index in found.indices])
+def _rows(blame: Blame, loop: ProductLoop) -> Mask:
+    return by_place(blame, causes(blame), [(loop.function.id, index) for index in loop.indices])
 
 
 OPTIMIZER: Final = Optimizer(

@@ -115,42 +115,42 @@ def _match(context: KernelContext) -> Match | Rejection:
     measured = measured_loads(context)
     full = busiest_after(measured, ())
     is_busy = full is not None and full.unit.percent >= constants.BUSY_PERCENT
-    found = idle_threads(context.program, context.kernel, profile, edge=constants.EDGE, guarded=is_busy)
-    thrown = _thrown_away(context, profile, blame, 0.0 if found is None else found.lost)
+    result = idle_threads(context.program, context.kernel, profile, edge=constants.EDGE, guarded=is_busy)
+    thrown = _thrown_away(context, profile, blame, 0.0 if result is None else result.lost)
     spared = thrown or (_beyond_the_end(context, profile, blame) if is_busy else None)
     if spared is not None:
         return spared
-    if found is None:
+    if result is None:
         return Rejection(
             code=_CODE,
             reason="no instruction has idle threads by a condition of its own, or they were not counted",
         )
-    rows = by_place(blame, causes(blame), list(found.shares))
+    rows = by_place(blame, causes(blame), list(result.shares))
     part = share(blame, rows)
-    if found.lost < constants.NOTABLE or part < constants.NOTABLE:
+    if result.lost < constants.NOTABLE or part < constants.NOTABLE:
         return Rejection(
             code=_CODE,
-            reason=f"idle threads of warps take {percent(found.lost)} of the executed instructions, and "
+            reason=f"idle threads of warps take {percent(result.lost)} of the executed instructions, and "
             f"{percent(part)} of the samples are there",
         )
-    what = f"{percent(found.lost)} of what warps execute is for threads without work"
-    choice = _choice(context, profile, found)
+    text = f"{percent(result.lost)} of what warps execute is for threads without work"
+    choice = _choice(context, profile, result)
     if choice is Choice.BOUND and not has_rows(profile.launch):
         return Rejection(code=_CODE, reason="threads beyond the last element: one row of blocks is too many")
     if _NEIGHBOURS in _CURES[choice] and profile.launch.threads_per_block <= WARP:
         return Rejection(code=_CODE, reason="a block is one warp: there is no other to skip the code")
-    if choice is Choice.EXIT and not is_busy and loads_in_loop(found.function, found.worst):
-        return _early_exit(context, blame, found, rows, what)
-    gone = [{place: end * idle for place, idle in found.shares.items()} for end in _ENDS]
-    cure = _cure(context, blame, found, choice)
+    if choice is Choice.EXIT and not is_busy and loads_in_loop(result.function, result.worst):
+        return _early_exit(context, blame, result, rows, text)
+    gone = [{place: end * idle for place, idle in result.shares.items()} for end in _ENDS]
+    cure = _cure(context, blame, result, choice)
     return without(
         context,
         blame,
         gone,
         title="warps execute code that few of their threads need",
         cure=cure,
-        advice=_advice(found, cure, threads_per_warp(profile), what),
-        what=what,
+        advice=_advice(result, cure, threads_per_warp(profile), text),
+        what=text,
     )
 
 
@@ -175,7 +175,7 @@ def _thrown_away(context: KernelContext, profile: KernelProfile, blame: Blame, i
         for index, part in found.shares.items()
     }
     between = {place: constants.MIDDLE * (least[place] + part) for place, part in places.items()}
-    what = f"{percent(lost)} of what warps execute is for results that no thread stores"
+    text = f"{percent(lost)} of what warps execute is for results that no thread stores"
     saves_warps = sum(part * float(warps[index]) for index, part in found.warps.items()) >= (
         constants.NOTABLE * every
     )
@@ -188,9 +188,9 @@ def _thrown_away(context: KernelContext, profile: KernelProfile, blame: Blame, i
         [least, between, places],
         title="threads compute results that they do not store",
         cure=cure,
-        advice=f"{what}: they are computed at {line_text(function, found.worst)}, and the store is at "
+        advice=f"{text}: they are computed at {line_text(function, found.worst)}, and the store is at "
         f"{line_text(function, found.stores[0])}. {cure}",
-        what=what,
+        what=text,
     )
 
 
@@ -205,15 +205,15 @@ def _beyond_the_end(context: KernelContext, profile: KernelProfile, blame: Blame
     part = f"{max(1, round(found.working * 100))} %"
     cure = f"Launch no more threads than there are elements: {part} of {launched:,} threads store anything."
     where = line_text(function, found.condition)
-    what = f"{percent(1 - found.working)} of the threads are beyond the end at {where}"
+    text = f"{percent(1 - found.working)} of the threads are beyond the end at {where}"
     match = without(
         context,
         blame,
         gone,
         title="most threads of the grid have no element",
         cure=cure,
-        advice=f"{what}, before the store at {line_text(function, found.store)}. {cure}",
-        what=what,
+        advice=f"{text}, before the store at {line_text(function, found.store)}. {cure}",
+        what=text,
     )
     return replace(match, place=(function.id, found.condition), leads=True)
 
@@ -238,28 +238,28 @@ _MORE: Final = "give each thread more than one element"
 _LAST_STEPS: Final = "leave the last steps to one warp and its shuffles"
 
 
-def _choice(context: KernelContext, profile: KernelProfile, found: Idle) -> Choice:
+def _choice(context: KernelContext, profile: KernelProfile, idle: Idle) -> Choice:
     """What parts the threads, by the code; where that does not tell, by how many warps have them."""
-    function, index = found.function, found.worst
-    if stands_in_for_shared(function, found.group):
+    function, index = idle.function, idle.worst
+    if stands_in_for_shared(function, idle.group):
         return Choice.EDGE
-    if passes_differ(function, index, found.shares_of_function):
+    if passes_differ(function, index, idle.shares_of_function):
         return Choice.PASSES if exit_by_data(function, index) is None else Choice.EXIT
-    choice = choice_of(function, found.condition, context.program.form, profile.launch)
-    if choice is not Choice.UNKNOWN or found.condition is None:
+    choice = choice_of(function, idle.condition, context.program.form, profile.launch)
+    if choice is not Choice.UNKNOWN or idle.condition is None:
         return choice
-    return Choice.FIRST if are_neighbours(profile, function, found.condition, index) else choice
+    return Choice.FIRST if are_neighbours(profile, function, idle.condition, index) else choice
 
 
-def _early_exit(context: KernelContext, blame: Blame, found: Idle, rows: Mask, what: str) -> Match:
+def _early_exit(context: KernelContext, blame: Blame, idle: Idle, rows: Mask, text: str) -> Match:
     """A loop that each thread leaves by its data: until they have come, no later pass may load."""
-    where = exit_by_data(found.function, found.worst)
+    where = exit_by_data(idle.function, idle.worst)
     cure = "Test every n-th pass only, with the loads of n passes in flight."
     return Match(
         title="a loop that threads leave early waits in every pass for what it tests",
         cure=cure,
-        advice=f"{what}: threads of a warp leave the loop in different passes, by the comparison at "
-        f"{line_text(found.function, found.worst if where is None else where)}, before which no load of the "
+        advice=f"{text}: threads of a warp leave the loop in different passes, by the comparison at "
+        f"{line_text(idle.function, idle.worst if where is None else where)}, before which no load of the "
         f"next pass starts. {cure}",
         regions=regions(
             blame,
@@ -280,9 +280,9 @@ _EARLY_EXIT: Final = Adjustment(
 )
 
 
-def _cure(context: KernelContext, blame: Blame, found: Idle, choice: Choice) -> str:
+def _cure(context: KernelContext, blame: Blame, idle: Idle, choice: Choice) -> str:
     """A tree's last steps have few threads by themselves; elsewhere it counts what parts them."""
-    function, index = found.function, found.worst
+    function, index = idle.function, idle.worst
     if not tree_barriers(function) and not in_level_loop(function, index):
         return _CURES[choice].format(blocks=_blocks(context.profile.launch)) if context.profile else ""
     tree = _MORE if waits_for_levels(context, blame, function) else f"{_MORE}, and {_LAST_STEPS}"
@@ -298,11 +298,11 @@ def _blocks(launch: Launch) -> str:
     return f"blocks of {' x '.join(map(str, sides))}"
 
 
-def _advice(found: Idle, cure: str, full: float, what: str) -> str:
-    where = line_text(found.function, found.worst if found.condition is None else found.condition)
-    by = "at" if found.condition is None else "behind the condition at"
+def _advice(idle: Idle, cure: str, full: float, text: str) -> str:
+    where = line_text(idle.function, idle.worst if idle.condition is None else idle.condition)
+    by = "at" if idle.condition is None else "behind the condition at"
     return (
-        f"{what}: {by} {where}, {found.active * full:.1f} of {full:.0f} threads of a warp are active. {cure}"
+        f"{text}: {by} {where}, {idle.active * full:.1f} of {full:.0f} threads of a warp are active. {cure}"
     )
 
 

@@ -81,11 +81,11 @@ from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.estimators.passes import passes
 from gpadvisor.estimators.register_steps import held_by_registers, near_step, spared_registers
 from gpadvisor.estimators.row_reliefs import is_along_y, row_reliefs
-from gpadvisor.estimators.utilisation import utilisations
+from gpadvisor.estimators.utilisation import L1_TO_L2, utilisations
 from gpadvisor.evidence.launches import Freedom, freedom
 from gpadvisor.evidence.measured import shared_bytes
 from gpadvisor.evidence.queries import counted, percent
-from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection
+from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection, Relief
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.source.edits import SiteKind
@@ -263,27 +263,27 @@ def _step_words(context: KernelContext, profile: KernelProfile) -> str:
     return f"; {step.blocks} blocks need at most {' and '.join(needs)}"
 
 
-def _holds(context: KernelContext, now: LaunchShape) -> str:
+def _holds(context: KernelContext, launch_shape: LaunchShape) -> str:
     sm = context.machine.sm
-    return f"an SM holds {int(now.warps * sm.schedulers.value)} of {sm.max_warps.value} warps"
+    return f"an SM holds {int(launch_shape.warps * sm.schedulers.value)} of {sm.max_warps.value} warps"
 
 
-def _not_limited(context: KernelContext, profile: KernelProfile, now: LaunchShape, sms: int) -> str:
-    holds = _holds(context, now)
-    if now.warps * context.machine.sm.schedulers.value >= context.machine.sm.max_warps.value:
-        return f"{holds} with blocks of {now.threads} threads: all of them"
-    if now.waves(sms) < 1:
-        return f"{holds} because the grid is small, not because of blocks of {now.threads} threads"
-    if now.limiter in {BLOCKS, WARPS}:
-        return f"{holds} with blocks of {now.threads} threads: no other size gives notably more"
-    tried = ": no smaller block gives notably more" if _held_by_registers(profile, now) else ""
-    return f"{holds}, limited by {now.limiter}{tried}{_step_words(context, profile)}"
+def _not_limited(context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, sms: int) -> str:
+    holds = _holds(context, launch_shape)
+    if launch_shape.warps * context.machine.sm.schedulers.value >= context.machine.sm.max_warps.value:
+        return f"{holds} with blocks of {launch_shape.threads} threads: all of them"
+    if launch_shape.waves(sms) < 1:
+        return f"{holds} because the grid is small, not because of blocks of {launch_shape.threads} threads"
+    if launch_shape.limiter in {BLOCKS, WARPS}:
+        return f"{holds} with blocks of {launch_shape.threads} threads: no other size gives notably more"
+    tried = ": no smaller block gives notably more" if _held_by_registers(profile, launch_shape) else ""
+    return f"{holds}, limited by {launch_shape.limiter}{tried}{_step_words(context, profile)}"
 
 
 def _found(
     context: KernelContext,
     profile: KernelProfile,
-    now: LaunchShape,
+    launch_shape: LaunchShape,
     new: BlockShape,
     why: str,
     free: Freedom,
@@ -291,41 +291,44 @@ def _found(
     *,
     step: Step | None = None,
 ) -> Match:
-    sm, lanes, held = context.machine.sm, lanes_taken(now.threads), held_warps(context, profile)
-    spread = new.held.busy_sms / now.busy_sms
-    growth = new.warps / now.warps
-    reached, low = warps_reached(now, new, held)
-    alone = now.fits == 1 and new.held.fits > 1 and now.blocks > (profile.device.sms or 1)
-    title, change = _change(context, profile, now, new, held)
+    sm, lanes, held = context.machine.sm, lanes_taken(launch_shape.threads), held_warps(context, profile)
+    spread = new.held.busy_sms / launch_shape.busy_sms
+    growth = new.warps / launch_shape.warps
+    reached, low = warps_reached(launch_shape, new, held)
+    alone = launch_shape.fits == 1 and new.held.fits > 1 and launch_shape.blocks > (profile.device.sms or 1)
+    title, change = _change(context, profile, launch_shape, new, held)
+    relieves = row_reliefs(context, profile, new, lanes)
+    by_sectors = _by_sectors(profile, relieves, growth) if lanes == 1 else ""
     conditions = _conditions(context, new, free)
     spared = (
         ""
         if step is None
-        else f" Or keep it and declare {spared_registers(context, profile, now.threads, step)}."
+        else f" Or keep it and declare {spared_registers(context, profile, launch_shape.threads, step)}."
     )
     return Match(
-        title=title,
+        title=by_sectors or title,
         cure=f"{change}.{conditions}{spared}",
         advice=f"{change}: {why}; the new size allows {new.warps * sm.schedulers.value:.0f} of "
         f"{sm.max_warps.value} warps per SM.{conditions}{spared}",
         regions=(),
-        relieves=row_reliefs(context, profile, new, lanes),
+        replaced_by="GPA106" if by_sectors else "",  # whose cure keeps the block
+        relieves=relieves,
         parallel=ParallelTarget(
-            warps_now=now.warps,
+            warps_now=launch_shape.warps,
             warps_new=reached if held is not None else new.warps,
             issue_ratio=ratio,
             # The work in all stays, so C_W times as many warps at once take 1 / C_W as many rounds.
             factor=growth * lanes * spread,
             factor_reason=f"the same work in all is spread over {growth:.2f} times the warps at once"
             + ("" if lanes == 1 else f", and full warps do {lanes:.2f} times the work of partial ones"),
-            blocks_now=now.blocks,
+            blocks_now=launch_shape.blocks,
             blocks_new=new.held.blocks,
-            threads_now=now.threads,
+            threads_now=launch_shape.threads,
             # A tile is changed in the source: there is no number to put in place of the block's alone.
-            threads_new=now.threads if free.tile else new.held.threads,
+            threads_new=launch_shape.threads if free.tile else new.held.threads,
             block_new=None if free.tile else new.block,
-            limiter=now.limiter,
-            busy_sms_now=now.busy_sms,
+            limiter=launch_shape.limiter,
+            busy_sms_now=launch_shape.busy_sms,
             busy_sms_new=new.held.busy_sms,
             held_now=held,
             held_low=low,
@@ -333,6 +336,15 @@ def _found(
             outside_new=0.0 if alone else None,
         ),
     )
+
+
+def _by_sectors(profile: KernelProfile, relieves: tuple[Relief, ...], growth: float) -> str:
+    """What is wrong with the block where fewer sectors gain more than the warps that come; else empty."""
+    left = next((relieve.remaining for relieve in relieves if relieve.resource == L1_TO_L2), 1.0)
+    if left * growth >= 1:
+        return ""
+    block = shape_text(profile.launch.block)
+    return f"a warp of a block of {block} threads takes {1 / left:.1f} times the sectors that it needs"
 
 
 def _change(

@@ -119,9 +119,9 @@ def _where(context: KernelContext, blame: Blame, rows: Mask, stall: StallClass) 
     opcodes: Counter[str] = Counter()
     places: Counter[str] = Counter()
     hints: Counter[str] = Counter()
-    at = causes(blame)
+    indices = causes(blame)
     for row in np.flatnonzero(rows).tolist():
-        function, index = int(blame.rows.function[row]), int(at[row])
+        function, index = int(blame.rows.function[row]), int(indices[row])
         if function >= len(context.program.functions) or index == NO_INDEX:
             continue
         weight = int(blame.rows.samples[row])
@@ -184,12 +184,12 @@ def _double_places(context: KernelContext) -> set[tuple[FunctionId, int]]:
 
 def _homeless(context: KernelContext, blame: Blame) -> Mask:
     """Rows that no optimizer matches, whatever their number."""
-    at = causes(blame)
-    local = by_instruction(blame, context.program, at, is_local)
+    indices = causes(blame)
+    local = by_instruction(blame, context.program, indices, is_local)
     slow = by_instruction(
-        blame, context.program, at, lambda instruction: is_slow_on(context.machine, instruction)
+        blame, context.program, indices, lambda instruction: is_slow_on(context.machine, instruction)
     )
-    slow |= by_place(blame, at, _double_places(context))  # Strength Reduction takes these on every GPU
+    slow |= by_place(blame, indices, _double_places(context))  # Strength Reduction takes these on every GPU
     traffic = (
         None if context.profile is None else kernel_traffic(context.program, context.kernel, context.profile)
     )
@@ -197,8 +197,8 @@ def _homeless(context: KernelContext, blame: Blame) -> Mask:
     matched_drain = by_class(blame, {DependencyClass.STORE_IN_FLIGHT})
     conflicts = np.zeros(len(blame.rows), dtype=bool)
     if traffic is not None:
-        matched_drain &= by_place(blame, at, traffic.scattered)
-        conflicts = by_place(blame, at, traffic.conflicting)
+        matched_drain &= by_place(blame, indices, traffic.scattered)
+        conflicts = by_place(blame, indices, traffic.conflicting)
     always = by_stall(
         blame,
         {

@@ -150,7 +150,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     cure = _barrier_advice(context, blame, rows, redundant, trees) or shared
     of_work = bool(shared) and cure == shared
     uneven = "" if of_work else uneven  # which is in it
-    named = next(iter(redundant or held), None)
+    static_site = next(iter(redundant or held), None)
     return Match(
         title=_ONE_WARP_TITLE if _is_one_warp(context) else "warps wait for slower ones at a barrier",
         cure=cure,
@@ -158,7 +158,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             part for part in (_slow_side(context, blame, rows), uneven, cure or _NO_CURE) if part
         ),
         actionable=bool(cure),  # that warps wait is no fault that the code shows
-        place=(named.function, named.index) if named else place if of_work else None,
+        place=(static_site.function, static_site.index) if static_site else place if of_work else None,
         replaced_by="GPA109" if of_work else "",  # which gives the idle threads of that work something to do
         regions=regions(blame, context.program, context.kernel, rows),
         adjustments=_adjustments(context, blame, rows, redundant=bool(redundant)),

@@ -126,18 +126,21 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     gone = _gone(runs)
     left = [
-        {one.resource: one.remaining for one in freed(context, {at: end * some for at, some in gone.items()})}
+        {
+            relief.resource: relief.remaining
+            for relief in freed(context, {at: end * some for at, some in gone.items()})
+        }
         for end in (constants.MIDDLE, 1.0)
     ]
     total = sum(len(run.indices) for _, run in runs)
     after = sum(-(-len(run.indices) // run.per_access) for _, run in runs)
-    what = f"{total} accesses of a thread become {after}"
-    bound = relieved_bound(measured, left[0], left[1], left[1], what) if is_busy else None
+    text = f"{total} accesses of a thread become {after}"
+    bound = relieved_bound(measured, left[0], left[1], left[1], text) if is_busy else None
     facts, cure = _words(runs, blame)
     return Match(
         title="neighbouring values are accessed one by one",
         cure=cure,
-        advice=f"{what}: {facts} {cure}",
+        advice=f"{text}: {facts} {cure}",
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(1 - after / total),),
         measured_bound=bound,
@@ -188,13 +191,13 @@ def _per_warp(run: Neighbours, executed: Values, transactions: Values | None) ->
 
 def _gone(runs: Iterable[_Run]) -> dict[tuple[FunctionId, int], float]:
     """The instructions that go: accesses, and what computes addresses for them alone."""
-    found: set[tuple[FunctionId, int]] = set()
+    result: set[tuple[FunctionId, int]] = set()
     for function, of_function in groupby(runs, key=lambda one: one[0]):
         removed: set[int] = set()
         for _, run in of_function:
             removed.update(set(run.indices).difference(run.indices[:: run.per_access]))
-        found.update((function.id, index) for index in removed | _only_for(function, removed))
-    return dict.fromkeys(found, 1.0)
+        result.update((function.id, index) for index in removed | _only_for(function, removed))
+    return dict.fromkeys(result, 1.0)
 
 
 def _only_for(function: Function, removed: set[int]) -> set[int]:

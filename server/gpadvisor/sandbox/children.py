@@ -52,20 +52,22 @@ CHILD_ERRORS: Final = {
 Cancelled: TypeAlias = Callable[[], bool] | None
 
 
-def start_child(asked: ChildCall, cancelled: Cancelled, environment: Mapping[str, str] | None = None) -> None:
+def start_child(
+    child_call: ChildCall, cancelled: Cancelled, environment: Mapping[str, str] | None = None
+) -> None:
     """Run a child of this process to its end; its answer is in the file then.
 
     Raises:
         ToolError: it failed, took too long or was cancelled.
     """
-    limits = str(asked.memory_bytes), str(math.ceil(asked.timeout_seconds) + 1)
+    limits = str(child_call.memory_bytes), str(math.ceil(child_call.timeout_seconds) + 1)
     run_tool(
-        python_command(_START, asked.entry, asked.request, asked.answer, *limits),
-        timeout_seconds=asked.timeout_seconds,
-        memory_bytes=asked.memory_bytes,
+        python_command(_START, child_call.entry, child_call.request, child_call.answer, *limits),
+        timeout_seconds=child_call.timeout_seconds,
+        memory_bytes=child_call.memory_bytes,
         output_bytes=_PRINTED_BYTES,
         cancelled=cancelled,
-        directory=Path(asked.directory),
+        directory=Path(child_call.directory),
         environment={**SINGLE_THREADED, **(environment or {})},
     )
 
@@ -104,7 +106,7 @@ def call(
         ToolError: it failed, took too long, said too much or was cancelled.
     """
     with scratch_folder() as folder:
-        asked = ChildCall(
+        child_call = ChildCall(
             entry=entry,
             request=str(folder / "request"),
             answer=str(folder / "answer"),
@@ -112,10 +114,10 @@ def call(
             memory_bytes=memory_bytes,
             directory=str(directory or folder),
         )
-        Path(asked.request).write_bytes(request)
-        _start(asked, cancelled)
+        Path(child_call.request).write_bytes(request)
+        _start(child_call, cancelled)
         try:
-            return read_file(Path(asked.answer), max_bytes=output_bytes)
+            return read_file(Path(child_call.answer), max_bytes=output_bytes)
         except OSError as error:
             raise ToolFailedError(f"the child's answer cannot be read ({error.strerror or error})") from error
 

@@ -352,8 +352,8 @@ def _result(answer: Mapping[str, Any]) -> Any:
         raise NoDeviceCodeError(message)
     if kind in {"Memory", "Internal"}:
         raise WorkerError(message)
-    said = from_json(answer.get("messages", []), tuple[CompilerMessage, ...])
-    raise JobError(message, str(kind), said)
+    messages = from_json(answer.get("messages", []), tuple[CompilerMessage, ...])
+    raise JobError(message, str(kind), messages)
 
 
 async def _copy_stderr(worker: _Worker) -> None:

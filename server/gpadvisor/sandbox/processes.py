@@ -23,13 +23,13 @@ def descendants(pid: int) -> list[int]:
         for entry in _PROC.iterdir():
             if entry.name.isdigit() and (parent := _parent(entry)) is not None:
                 children[parent].append(int(entry.name))
-    found: list[int] = []
+    result: list[int] = []
     waiting = [pid]
     while waiting:
         for child in children[waiting.pop()]:
-            found.append(child)
+            result.append(child)
             waiting.append(child)
-    return found
+    return result
 
 
 def _parent(entry: Path) -> int | None:

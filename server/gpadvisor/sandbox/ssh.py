@@ -132,11 +132,11 @@ class Remote:
 
     def failure(self, status: int, message: str) -> str:
         """One sentence about a command that failed there, or a connection that did."""
-        said = next((line.strip() for line in reversed(message.splitlines()) if line.strip()), "")[:200]
-        said = f": {said}" if said else ""
+        sentence = next((line.strip() for line in reversed(message.splitlines()) if line.strip()), "")[:200]
+        sentence = f": {sentence}" if sentence else ""
         if status == _CONNECTION_FAILED:
-            return f"no connection to {self.host}{said}; try: ssh {self.host} true"
-        return f"a command on {self.host} ended with status {status}{said}"
+            return f"no connection to {self.host}{sentence}; try: ssh {self.host} true"
+        return f"a command on {self.host} ended with status {status}{sentence}"
 
 
 @contextmanager

@@ -50,9 +50,9 @@ class Starter:
     async def _run(self, number: int, call: object, stopped: threading.Event) -> None:
         name, message = None, ""
         try:
-            asked = self._checked(call)
+            child_call = self._checked(call)
             loop, environment = asyncio.get_running_loop(), {"TMPDIR": str(self.folder)}
-            await loop.run_in_executor(self._threads, start_child, asked, stopped.is_set, environment)
+            await loop.run_in_executor(self._threads, start_child, child_call, stopped.is_set, environment)
         except (ToolError, OSError) as error:
             name, message = type(error).__name__, str(error)
         finally:
@@ -63,14 +63,14 @@ class Starter:
             return
 
     def _checked(self, call: object) -> ChildCall:
-        asked = from_json(call, ChildCall)
+        child_call = from_json(call, ChildCall)
         inside = all(
             Path(path).resolve().is_relative_to(self.folder.resolve())
-            for path in (asked.request, asked.answer)
+            for path in (child_call.request, child_call.answer)
         )
-        if not _ENTRY.fullmatch(asked.entry) or not inside or len(self._calls) > _MOST:
-            raise ToolFailedError(f"{asked.entry} is not started for a worker")
-        return replace(asked, memory_bytes=min(asked.memory_bytes, self._memory_bytes))
+        if not _ENTRY.fullmatch(child_call.entry) or not inside or len(self._calls) > _MOST:
+            raise ToolFailedError(f"{child_call.entry} is not started for a worker")
+        return replace(child_call, memory_bytes=min(child_call.memory_bytes, self._memory_bytes))
 
     async def close(self) -> None:
         """Stop everything; the worker has ended."""

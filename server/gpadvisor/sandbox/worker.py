@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
     ``arguments``: ``module:name`` of the jobs by name, memory limit in bytes, temporary folder.
     """
-    known, memory_bytes, folder = arguments[0], int(arguments[1]), arguments[2]
+    text, memory_bytes, folder = arguments[0], int(arguments[1]), arguments[2]
     wire = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anything prints must not get between frames
     source = os.fdopen(os.dup(0), "rb")
@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
         server = _Server(wire)
         let_start(server.start)
         threading.Thread(target=_listen, args=(source, jobs, server, folder), daemon=True).start()
-        return _serve(server, jobs, known)
+        return _serve(server, jobs, text)
     except WorkerStopped:
         return 0
     except (BrokenPipeError, KeyboardInterrupt):
@@ -76,8 +76,8 @@ def _close_standard_input() -> None:
     os.close(nothing)
 
 
-def _serve(server: _Server, jobs: queue.SimpleQueue[Any], known: str) -> int:
-    module, _, name = known.partition(":")
+def _serve(server: _Server, jobs: queue.SimpleQueue[Any], text: str) -> int:
+    module, _, name = text.partition(":")
     table: Mapping[str, Job] = getattr(import_module(module), name)
 
     # What is there now lives as long as the process; going through it again and again costs time.
@@ -126,12 +126,12 @@ class _Server:
             self._wire.write(data)
             self._wire.flush()
 
-    def start(self, asked: ChildCall, cancelled: Cancelled) -> None:
+    def start(self, call: ChildCall, cancelled: Cancelled) -> None:
         """Have a child started, and wait for its end; see ``children.start_child``."""
         number, stopped = next(self._numbers), False
         ended = self._ended[number] = queue.SimpleQueue()
         try:
-            self.send({"start": number, "call": to_json(asked)})
+            self.send({"start": number, "call": to_json(call)})
             while True:
                 with contextlib.suppress(queue.Empty):
                     said = ended.get(timeout=_POLL_SECONDS)

@@ -59,10 +59,10 @@ def accesses(form: Form, operands: Sequence[Operand], hidden: Register | None) -
 
     ``hidden`` is the first of a pair of uniform registers that the encoding names and the text does not.
     """
-    found = _special(form, operands) or _regular(form, operands)
+    result = _special(form, operands) or _regular(form, operands)
     if hidden is None:
-        return found
-    return _accesses(found.defs, (*found.uses, hidden, Register(hidden + 1)))
+        return result
+    return _accesses(result.defs, (*result.uses, hidden, Register(hidden + 1)))
 
 
 def _accesses(defs: Iterable[Register], uses: Iterable[Register]) -> Accesses:

@@ -54,8 +54,8 @@ def list_assumptions(outcome: Outcome) -> tuple[str, ...]:
 
 def _lacks_shared(outcome: Outcome) -> bool:
     return not (outcome.share.static_shared or outcome.config.dynamic_shared_bytes) and any(
-        one.info.space is MemorySpace.SHARED and one.info.opclass in _ACCESSING
-        for one in outcome.lowered.instructions.values()
+        instruction.info.space is MemorySpace.SHARED and instruction.info.opclass in _ACCESSING
+        for instruction in outcome.lowered.instructions.values()
     )
 
 
@@ -80,17 +80,17 @@ def _guessed_addresses(outcome: Outcome) -> str:
 def list_problems(outcome: Outcome, assumptions: tuple[str, ...]) -> tuple[Problem, ...]:
     """The assumptions as problems, and what else a reader of the profile has to know."""
     shown = assumptions[:_SHOWN_ASSUMPTIONS]
-    found = [Problem(ProblemCode.COMPILE_ASSUMPTION, text) for text in shown]
+    problems = [Problem(ProblemCode.COMPILE_ASSUMPTION, text) for text in shown]
     if len(assumptions) > len(shown):
         text = f"{len(assumptions) - len(shown)} further assumptions are not listed"
-        found.append(Problem(ProblemCode.COMPILE_ASSUMPTION, text))
+        problems.append(Problem(ProblemCode.COMPILE_ASSUMPTION, text))
     if not outcome.finished:
         text = f"{outcome.cut()} under these assumptions: what it did until then is shown, and no duration"
-        found.append(Problem(ProblemCode.TRUNCATED_SAMPLES, text))
+        problems.append(Problem(ProblemCode.TRUNCATED_SAMPLES, text))
     for opcode, count in outcome.lowered.unknown.items():
         text = f"opcode {opcode} is not known ({count} instructions): it is simulated as an ALU instruction"
-        found.append(Problem(ProblemCode.UNKNOWN_OPCODE, text))
-    return tuple(found)
+        problems.append(Problem(ProblemCode.UNKNOWN_OPCODE, text))
+    return tuple(problems)
 
 
 def _guessed(instruction: Instruction, results: Results, place: int) -> bool:

@@ -113,8 +113,8 @@ def argument_words(arguments: Sequence[Argument]) -> dict[int, int]:
         size = argument.size
         alignment = min(size, 8) if size in {1, 2, 4, 8} else 8
         offset = -(-offset // alignment) * alignment
-        for at, word in enumerate(_words(argument, position)):
-            words[offset + 4 * at] = word
+        for index, word in enumerate(_words(argument, position)):
+            words[offset + 4 * index] = word
         offset += size
     return words
 
@@ -138,5 +138,5 @@ def _words(argument: Argument, position: int) -> Sequence[int]:
 
 def _pointers(size: int, value: int) -> Sequence[int]:
     """A struct of pointers: each 8 bytes a place of its own."""
-    places = (value + at * (POINTER_STEP >> 6) for at in range(size // 8))
+    places = (value + index * (POINTER_STEP >> 6) for index in range(size // 8))
     return [word for place in places for word in (place & 0xFFFF_FFFF, place >> 32)]

@@ -51,13 +51,13 @@ def together(decisions: Iterable[Decision]) -> list[str]:
     places: dict[str, list[str]] = {}
     for decision in decisions:
         places.setdefault(decision.assumption, []).append(decision.place)
-    found = []
+    result = []
     for assumption, where in places.items():
         unique = list(dict.fromkeys(where))
-        shown = ", ".join(unique[:_SHOWN_PLACES])
+        text = ", ".join(unique[:_SHOWN_PLACES])
         more = f" and {len(unique) - _SHOWN_PLACES} more" if len(unique) > _SHOWN_PLACES else ""
-        found.append(assumption.format(shown + more))
-    return found
+        result.append(assumption.format(text + more))
+    return result
 
 
 def jumps(function: Function) -> frozenset[int]:
@@ -76,17 +76,17 @@ def jumps(function: Function) -> frozenset[int]:
 def decisions(program: Program, function: Function, config: SimulationConfig) -> dict[int, Decision]:
     """The rules of a function's conditional branches and exits by instruction index."""
     rules = _Rules(program, function, config)
-    found: dict[int, Decision] = {}
+    result: dict[int, Decision] = {}
     for index, instruction in enumerate(function.instructions):
         opclass = instruction.info.opclass
         if opclass is OpcodeClass.EXIT and instruction.guard is not None:
-            found[index] = rules.exit(index)
+            result[index] = rules.exit(index)
         elif (opclass is OpcodeClass.BRANCH or index in rules.like_branches) and is_conditional(instruction):
-            found[index] = rules.branch(index)
+            result[index] = rules.branch(index)
         elif opclass is OpcodeClass.CALL and instruction.guard is not None:
             text = "the conditional calls of {} are not made"
-            found[index] = Decision(ControlRule.CHANCE, 0.0, 0, text, _where(function, index))
-    return found
+            result[index] = Decision(ControlRule.CHANCE, 0.0, 0, text, _where(function, index))
+    return result
 
 
 def is_conditional(instruction: Instruction) -> bool:
@@ -112,9 +112,9 @@ class _Rules:
         self._program, self._function, self._config = program, function, config
         self.like_branches = jumps(function)
         self._counted = _counting_branches(function, self.like_branches)
-        found = parts(function)
-        self._passes = passes(function, found, config)
-        self._guards = guards(function, found, self._passes)
+        loop_parts = parts(function)
+        self._passes = passes(function, loop_parts, config)
+        self._guards = guards(function, loop_parts, self._passes)
 
     def exit(self, index: int) -> Decision:
         """Of a conditional EXIT."""
@@ -185,19 +185,19 @@ class _Rules:
 
 
 def _loop_text(found: Passes) -> str:
-    told = "" if found.told_at is None else f", as told for line {found.told_at}"
+    text = "" if found.told_at is None else f", as told for line {found.told_at}"
     if found.copies == 1 and found.passes == found.trips:
-        return f"the loops that end at {{}} run {found.trips} times{told}"
+        return f"the loops that end at {{}} run {found.trips} times{text}"
     body = "" if found.copies == 1 else f", {found.copies} of them in one pass of the machine code"
     return (
         f"the loops that end at {{}} run {max(1, found.passes)} times: {found.trips} iterations of the source"
-        f"{told}{body}"
+        f"{text}{body}"
     )
 
 
 def _counting_branches(function: Function, like_branches: frozenset[int]) -> dict[int, int]:
     """What counts the iterations of each loop: the branch of a latch, else the first way out, or EXIT."""
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     for loop in function.loops:
         exits, ends = [], []
         for block in sorted(loop.blocks):
@@ -210,8 +210,8 @@ def _counting_branches(function: Function, like_branches: frozenset[int]) -> dic
             elif instruction.info.opclass is OpcodeClass.EXIT and instruction.guard is not None:
                 ends.append((False, last))
         if exits or ends:
-            found[loop.id] = min(exits or ends)[1]
-    return found
+            result[loop.id] = min(exits or ends)[1]
+    return result
 
 
 def _to_header(function: Function, block: BlockId, loop: Loop) -> bool:
@@ -230,7 +230,7 @@ def _only_waits(code: Sequence[Instruction]) -> bool:
     """Whether a loop polls memory, tries an atomic operation again, or gathers the lanes of its warp."""
     if len(code) > _WAIT_LOOP:
         return False
-    if any(one.info.opclass in _WAITING for one in code):
+    if any(instruction.info.opclass in _WAITING for instruction in code):
         return True
     working = [
         one for one in code if one.info.opclass in _WORKING and one.info.space is not MemorySpace.CONSTANT
@@ -257,7 +257,7 @@ def _is_rare(function: Function, index: int) -> bool:
     way = range(index, function.blocks[function.block_of[index]].end)
     indirect = {call.index for call in function.calls if call.callee is None} & {*way}
     code = [function.instructions[one] for one in way]
-    return any(one.opcode == "BPT" and "TRAP" in one.modifiers for one in code) or (
+    return any(instruction.opcode == "BPT" and "TRAP" in instruction.modifiers for instruction in code) or (
         bool(indirect) and any(_SYSTEM_CALLS in one.operands and one.opcode == "LDC" for one in code)
     )
 

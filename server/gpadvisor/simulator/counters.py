@@ -68,11 +68,11 @@ def pc_metrics_of(outcome: Outcome) -> Mapping[str, PcMetric]:
     scale = np.divide(
         _scaled(outcome, outcome.results.executed), executed, out=np.zeros(len(executed)), where=executed > 0
     )
-    found = {}
+    metrics = {}
     for name, column in zip(names, outcome.results.sectors * scale, strict=True):
         places = np.flatnonzero(column)
         if len(places):
-            found[name] = PcMetric(
+            metrics[name] = PcMetric(
                 name=name,
                 section=np.zeros(len(places), dtype=np.uint16),
                 pc=(places * INSTRUCTION_BYTES).astype(np.uint64),
@@ -80,8 +80,8 @@ def pc_metrics_of(outcome: Outcome) -> Mapping[str, PcMetric]:
             )
     local = _local_sectors(outcome)
     if local is not None:
-        found[local.name] = local
-    return found
+        metrics[local.name] = local
+    return metrics
 
 
 def _local_sectors(outcome: Outcome) -> PcMetric | None:
@@ -94,12 +94,12 @@ def _local_sectors(outcome: Outcome) -> PcMetric | None:
     ]
     if not places:
         return None
-    at = np.array(places, dtype=np.int64)
+    indices = np.array(places, dtype=np.int64)
     return PcMetric(
         name="memory_l2_theoretical_sectors_local",
-        section=np.zeros(len(at), dtype=np.uint16),
-        pc=(at * INSTRUCTION_BYTES).astype(np.uint64),
-        value=threads[at] * outcome.lowered.code.width[at] / SECTOR_BYTES,
+        section=np.zeros(len(indices), dtype=np.uint16),
+        pc=(indices * INSTRUCTION_BYTES).astype(np.uint64),
+        value=threads[indices] * outcome.lowered.code.width[indices] / SECTOR_BYTES,
     )
 
 
@@ -111,7 +111,7 @@ def metrics_of(outcome: Outcome, cycles: float | None) -> dict[str, MetricValue]
     issue = float(number[state.INSTRUCTIONS]) / active / schedulers
     warps = float(traffic[state.WARP_CYCLES]) / active
     busy = min(1.0, outcome.config.blocks / share.sms)
-    found: dict[str, MetricValue] = {
+    result: dict[str, MetricValue] = {
         "smsp__issue_active.avg.per_cycle_active": issue,
         "smsp__issue_active.avg.pct_of_peak_sustained_active": 100.0 * issue,
         "sm__warps_active.avg.per_cycle_active": warps,
@@ -138,19 +138,19 @@ def metrics_of(outcome: Outcome, cycles: float | None) -> dict[str, MetricValue]
         / active
         / float(outcome.sm.real[state.L2_RATE]),
     }
-    found |= _pipes(outcome, active * schedulers)
+    result |= _pipes(outcome, active * schedulers)
     # Of the whole grid, as counters of caches and DRAM are.
     scale = outcome.config.blocks / len(share.blocks) / SECTOR_BYTES
     written = float(traffic[state.DRAM_WRITTEN])
-    found |= {
+    result |= {
         "lts__t_sectors_srcunit_tex.sum": float(traffic[state.L2_MOVED]) * scale,
         "dram__sectors_read.sum": (float(traffic[state.DRAM_MOVED]) - written) * scale,
         "dram__sectors_write.sum": written * scale,
     }
     if cycles is not None:
-        found["sm__cycles_active.avg"] = cycles * busy
-        found["gpu__time_duration.sum"] = cycles / outcome.device.clock_hz * 1e9
-    return found
+        result["sm__cycles_active.avg"] = cycles * busy
+        result["gpu__time_duration.sum"] = cycles / outcome.device.clock_hz * 1e9
+    return result
 
 
 def _pipes(outcome: Outcome, available: float) -> dict[str, MetricValue]:

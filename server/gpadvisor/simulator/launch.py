@@ -39,11 +39,11 @@ class Share:
 def find_kernel(program: Program, kernel: str) -> Function:
     """The kernel of that mangled or plain name."""
     kernels = [one for one in program.functions if one.kind is FunctionKind.KERNEL]
-    for one in kernels:
-        if kernel in {one.name, one.demangled, one.demangled.partition("(")[0]}:
-            return one
-    known = ", ".join(one.demangled for one in kernels) or "none"
-    raise UsageError(f"the program has no kernel {kernel!r}; it has {known}")
+    for function in kernels:
+        if kernel in {function.name, function.demangled, function.demangled.partition("(")[0]}:
+            return function
+    text = ", ".join(one.demangled for one in kernels) or "none"
+    raise UsageError(f"the program has no kernel {kernel!r}; it has {text}")
 
 
 def share_of_sm(
@@ -64,19 +64,19 @@ def share_of_sm(
     static = 0 if facts is None else facts.static_shared_bytes or 0
     shared = static + config.dynamic_shared_bytes
     _check(machine, facts, config, threads, shared)
-    found = occupancy(
+    result = occupancy(
         sm,
         threads_per_block=threads,
         registers_per_thread=registers,
         shared_bytes=shared,
         block_barriers=None if facts is None else facts.uses_barriers,
     )
-    resident = found.blocks_per_sm or 0
+    resident = result.blocks_per_sm or 0
     if resident < 1:
         raise UsageError(
             f"the launch cannot run on {machine.arch}: a block of {threads} threads with {registers} "
             f"registers each and {shared} bytes of shared memory does not fit an SM "
-            f"(limited by {found.limiter})"
+            f"(limited by {result.limiter})"
         )
     total = -(-config.blocks // sms)
     resident = min(resident, total)
@@ -95,7 +95,7 @@ def share_of_sm(
         warps_per_block=-(-threads // sm.warp_size.value),
         registers=registers,
         static_shared=static,
-        occupancy=found,
+        occupancy=result,
     )
 
 
@@ -137,7 +137,7 @@ def whole_parameters(
 ) -> NDArray[np.int64]:
     """Whole numbers that the inner loop reads."""
     sm = machine.sm
-    found = np.zeros(state.PARAMETERS, dtype=np.int64)
+    result = np.zeros(state.PARAMETERS, dtype=np.int64)
     slots = min(share.resident, len(share.blocks))
     values = {
         state.SCHEDULERS: sm.schedulers.value,
@@ -166,13 +166,13 @@ def whole_parameters(
         state.FULL_WAVE: share.resident,
     }
     for place, value in values.items():
-        found[place] = value
-    found[state.L1_CYCLES : state.L1_CYCLES + 2] = timing.l1_cycles
-    found[state.L2_CYCLES : state.L2_CYCLES + 2] = timing.l2_cycles
-    found[state.DRAM_CYCLES : state.DRAM_CYCLES + 2] = timing.dram_cycles
-    found[state.BLOCK_SIZE : state.BLOCK_SIZE + 3] = config.block
-    found[state.GRID_SIZE : state.GRID_SIZE + 3] = config.grid
-    return found
+        result[place] = value
+    result[state.L1_CYCLES : state.L1_CYCLES + 2] = timing.l1_cycles
+    result[state.L2_CYCLES : state.L2_CYCLES + 2] = timing.l2_cycles
+    result[state.DRAM_CYCLES : state.DRAM_CYCLES + 2] = timing.dram_cycles
+    result[state.BLOCK_SIZE : state.BLOCK_SIZE + 3] = config.block
+    result[state.GRID_SIZE : state.GRID_SIZE + 3] = config.grid
+    return result
 
 
 def real_parameters(
@@ -180,9 +180,9 @@ def real_parameters(
 ) -> NDArray[np.float64]:
     """Bytes per cycle that one SM may take from L2 and from DRAM."""
     busy = min(share.sms, config.blocks)
-    found = np.zeros(2)
+    result = np.zeros(2)
     # Fewer SMs share the same DRAM; one alone can take no more than its way to L2 carries.
     dram = device.dram_bytes_per_second / device.clock_hz / busy
-    found[state.L2_RATE] = max(timing.l2_bytes_per_cycle, 1e-6)
-    found[state.DRAM_RATE] = min(dram, timing.l2_bytes_per_cycle)
-    return found
+    result[state.L2_RATE] = max(timing.l2_bytes_per_cycle, 1e-6)
+    result[state.DRAM_RATE] = min(dram, timing.l2_bytes_per_cycle)
+    return result

@@ -97,10 +97,10 @@ class _Lowering:
         count = max((f.start // INSTRUCTION_BYTES + len(f.instructions) for f in functions), default=0) + 1
         self._count = count
         registers = sorted(followed.registers)
-        words = [one for one in registers if (one >> 8) % 2 == 0]
+        words = [register for register in registers if (register >> 8) % 2 == 0]
         predicates = [one for one in registers if (one >> 8) % 2 == 1]
-        self._slot = {one: at for at, one in enumerate(words)}
-        self._flag = {one: at for at, one in enumerate(predicates)}
+        self._slot = {word: index for index, word in enumerate(words)}
+        self._flag = {predicate: position for position, predicate in enumerate(predicates)}
         self.code = empty_code(count)
         widest = max((len(m.results) for m in followed.meanings.values()), default=1)
         kills = max((len(self._killed(place)) for place in followed.meanings), default=1)
@@ -156,7 +156,7 @@ class _Lowering:
 
     def _range(self, registers: Sequence[int]) -> tuple[int, int]:
         start = len(self._registers)
-        self._registers.extend(int(one) for one in registers)
+        self._registers.extend(int(register) for register in registers)
         return start, len(self._registers)
 
     def _barriers(self, place: int, instruction: Instruction, flow: LoweredFlow) -> None:
@@ -254,7 +254,7 @@ class _Lowering:
         out.flag[place] = -1
         for k, slot in enumerate(self._killed(place)):
             out.result[place, k] = slot
-        flags = [self._flag[int(one)] for one in instruction.defs if int(one) in self._flag]
+        flags = [self._flag[int(register)] for register in instruction.defs if int(register) in self._flag]
         for k, flag in enumerate(flags[:8]):
             out.flag[place, k] = flag
         out.uniform[place] = any(is_uniform(int(one)) for one in instruction.defs)

@@ -140,10 +140,10 @@ class OperandReader:
 
     def leading_flags(self, first: int) -> tuple[list[int], int]:
         """Predicates written from operand ``first`` on, and the operand behind them."""
-        at = first
-        while at < len(self.operands) and self.operands[at].is_predicate:
-            at += 1
-        return [predicate_of(operand)[0] for operand in self.operands[first:at]], at
+        index = first
+        while index < len(self.operands) and self.operands[index].is_predicate:
+            index += 1
+        return [predicate_of(operand)[0] for operand in self.operands[first:index]], index
 
     def trailing(self) -> list[tuple[int, bool]]:
         """Predicates read behind the last value."""

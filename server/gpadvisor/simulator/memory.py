@@ -120,8 +120,8 @@ def _distinct(v: Values, lanes: int, shift: int, width: int) -> int:
         for unit in range(first, last + 1):
             known = False
             for k in range(min(count, 32)):
-                at = (count - 1 - k) & 31
-                if seen[at] == unit:
+                index = (count - 1 - k) & 31
+                if seen[index] == unit:
                     known = True
                     break
             if not known:
@@ -189,15 +189,15 @@ def _wavefronts(p: Packed, v: Values, r: Results, w: int, i: int, lanes: int) ->
     fewest = max(1, -(-_population(lanes) * width // 128))
     told = p.rate[i, WAYS]
     if told >= 0.0:
-        found = max(1, int(fewest * told + 0.5))
+        result = max(1, int(fewest * told + 0.5))
     elif _address(p, v, w, i, lanes):
-        found = _conflicts(v, lanes, width)
-        fewest = min(fewest, found)
+        result = _conflicts(v, lanes, width)
+        fewest = min(fewest, result)
     else:
         return fewest
-    r.sectors[2, i] += found
+    r.sectors[2, i] += result
     r.sectors[3, i] += fewest
-    return found
+    return result
 
 
 @compiled

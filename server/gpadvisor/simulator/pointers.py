@@ -36,7 +36,7 @@ def pointer_words(functions: Sequence[Function], known: Mapping[int, int], first
     # One that is compared, as the end of a range is, decides how often a loop runs: that is not known.
     compared = _marked(relevance(functions, words, addresses=False).meanings.values())
     found = [one for one in sorted(low) if one % 8 == 0 and one + 4 in high and not {one, one + 4} & compared]
-    places = {one: POINTER_BASE + at * POINTER_STEP for at, one in enumerate(found)}
+    places = {one: POINTER_BASE + index * POINTER_STEP for index, one in enumerate(found)}
     return {one: place & 0xFFFF_FFFF for one, place in places.items()} | {
         one + 4: place >> 32 for one, place in places.items()
     }

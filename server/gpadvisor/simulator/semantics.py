@@ -41,8 +41,8 @@ def meaning_of(instruction: Instruction, constants: Constants, frame: int | None
     """What an instruction computes; UNKNOWN where that is not followed. ``frame``: see ``stack_words``."""
     reader = OperandReader(instruction, constants, frame)
     rule = _RULES.get(instruction.opcode) or _RULES.get(instruction.opcode.removeprefix("U"))
-    found = None if rule is None else rule(reader)
-    return Meaning(Op.UNKNOWN) if found is None else found
+    meaning = None if rule is None else rule(reader)
+    return Meaning(Op.UNKNOWN) if meaning is None else meaning
 
 
 # ---- opcodes ----
@@ -52,8 +52,8 @@ def _add(r: OperandReader) -> Meaning | None:
     """IADD3, VIADD, UIADD3, IADD: up to three words and carries."""
     if not r.operands:
         return None
-    flags, at = r.leading_flags(1)
-    values = [operand for operand in r.operands[at:] if not operand.is_predicate]
+    flags, index = r.leading_flags(1)
+    values = [operand for operand in r.operands[index:] if not operand.is_predicate]
     if "64" in r.modifiers:
         return _add_wide(r, values) if not any(flag != TRUE for flag in flags) else None
     carries = r.trailing() if "X" in r.modifiers else []
@@ -88,8 +88,8 @@ def _multiply(r: OperandReader) -> Meaning | None:
     """IMAD and its forms."""
     if not r.operands:
         return None
-    flags, at = r.leading_flags(1)
-    values = [operand for operand in r.operands[at:] if not operand.is_predicate]
+    flags, index = r.leading_flags(1)
+    values = [operand for operand in r.operands[index:] if not operand.is_predicate]
     if len(values) < 3:
         return None
     a, b, c = (r.source(operand) for operand in values[:3])
@@ -152,17 +152,17 @@ def _half_move(r: OperandReader) -> Meaning | None:
 def _logic(r: OperandReader) -> Meaning | None:
     if not r.operands or "64" in r.modifiers:
         return None
-    flags, at = r.leading_flags(0)
-    if at >= len(r.operands):
+    flags, index = r.leading_flags(0)
+    if index >= len(r.operands):
         return None
-    values = [operand for operand in r.operands[at + 1 :] if not operand.is_predicate]
+    values = [operand for operand in r.operands[index + 1 :] if not operand.is_predicate]
     if len(values) < 4 or values[3].value is None:
         return None
     extra = [predicate for predicate in r.trailing() if predicate != (TRUE, True)]
     if extra:
         return None
     sources = [r.source(operand) for operand in values[:3]]
-    return Meaning(Op.LOGIC, sources, [], r.result(r.operands[at]), real(flags), table=values[3].value)
+    return Meaning(Op.LOGIC, sources, [], r.result(r.operands[index]), real(flags), table=values[3].value)
 
 
 _RIGHT, _HIGH_PART, _ARITHMETIC, _WRAP, _WIDE = 1, 2, 4, 8, 16
@@ -185,8 +185,8 @@ def _shift(r: OperandReader) -> Meaning | None:
 def _shift_add(r: OperandReader) -> Meaning | None:
     if not r.operands:
         return None
-    flags, at = r.leading_flags(1)
-    values = [operand for operand in r.operands[at:] if not operand.is_predicate]
+    flags, index = r.leading_flags(1)
+    values = [operand for operand in r.operands[index:] if not operand.is_predicate]
     carries = [carry for carry in r.trailing() if "X" in r.modifiers and carry != (TRUE, True)]
     if len(values) < 3 or values[-1].value is None:
         return None
@@ -210,8 +210,8 @@ def _compare(r: OperandReader) -> Meaning | None:
     wide = any(name in r.modifiers for name in ("U64", "S64", "64"))
     kind = next((_COMPARISONS[name] for name in r.modifiers if name in _COMPARISONS), None)
     how = next((_COMBINATIONS[name] for name in r.modifiers if name in _COMBINATIONS), 0)
-    flags, at = r.leading_flags(0)
-    values = [operand for operand in r.operands[at:] if not operand.is_predicate]
+    flags, index = r.leading_flags(0)
+    values = [operand for operand in r.operands[index:] if not operand.is_predicate]
     if kind is None or len(values) < 2:
         return None
     extended = "EX" in r.modifiers
@@ -301,15 +301,15 @@ def _predicate_logic(r: OperandReader) -> Meaning | None:
 def _special(r: OperandReader) -> Meaning | None:
     if len(r.operands) < 2:
         return None
-    known = SPECIAL_NAMES.get(r.operands[1].text)
-    if known is None:
+    special = SPECIAL_NAMES.get(r.operands[1].text)
+    if special is None:
         return None
     if r.instruction.opcode == "CS2R":
-        if known is not Special.ZERO:
+        if special is not Special.ZERO:
             return None
         if "32" not in r.modifiers:
             return Meaning(Op.MUL_ADD_WIDE, [ZERO] * 4, [], r.result(r.operands[0], 2))
-    return Meaning(Op.SPECIAL, [], [], r.result(r.operands[0]), table=int(known))
+    return Meaning(Op.SPECIAL, [], [], r.result(r.operands[0]), table=int(special))
 
 
 def _absolute(r: OperandReader) -> Meaning | None:

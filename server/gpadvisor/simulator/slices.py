@@ -44,7 +44,7 @@ def relevance(functions: Sequence[Function], constants: Constants, *, addresses:
         if addresses and instruction.info.opclass in _ACCESSES and instruction.info.space in _FOLLOWED_SPACES:
             base = address_base(instruction)
             if base is not None:
-                bases[place] = (tuple((int(one), shift) for one, shift in base[0]), base[1])
+                bases[place] = (tuple((int(register), shift) for register, shift in base[0]), base[1])
                 found.update(int(one) for one, _ in base[0])
                 found.update(_guard(instruction))
         if found:
@@ -61,7 +61,7 @@ def addends(functions: Sequence[Function], constants: Constants, *, high: bool) 
     for place, instruction in graph.instructions.items():
         base = None if instruction.info.space not in _ALLOCATED else address_base(instruction)
         if base is not None:
-            roots[place] = bits.mask(int(one) + high for one, shift in base[0] if not shift)
+            roots[place] = bits.mask(int(register) + high for register, shift in base[0] if not shift)
     return _solve(graph, roots, bits, lambda *one: _added(meaning_of(one[0], constants, one[1])))[0].values()
 
 
@@ -75,7 +75,7 @@ def _added(meaning: Meaning) -> Meaning:
         Op.SHIFT_ADD: sources[1:2],
         Op.SHIFT_ADD_HIGH: sources[1:2],
     }.get(meaning.op, sources if meaning.op in _SUMS else [])
-    return Meaning(meaning.op, [one for one in kept if one.how == PLAIN])
+    return Meaning(meaning.op, [source for source in kept if source.how == PLAIN])
 
 
 def _guard(instruction: Instruction) -> tuple[int, ...]:
@@ -94,7 +94,7 @@ def _control(instruction: Instruction) -> Iterable[int]:
     }:
         yield from _guard(instruction)
     if opclass is OpcodeClass.RETURN:
-        yield from (int(one) for one in instruction.uses[:1])
+        yield from (int(use) for use in instruction.uses[:1])
     second = branch_predicate(instruction)
     if second is not None and second[0] != TRUE:
         yield second[0]
@@ -107,10 +107,10 @@ class _Bits:
         self._place: dict[int, int] = {}
 
     def mask(self, registers: Iterable[int]) -> int:
-        found = 0
-        for one in registers:
-            found |= 1 << self._place.setdefault(one, len(self._place))
-        return found
+        result = 0
+        for register in registers:
+            result |= 1 << self._place.setdefault(register, len(self._place))
+        return result
 
     def members(self, mask: int) -> frozenset[int]:
         return frozenset(one for one, place in self._place.items() if mask >> place & 1)
@@ -138,9 +138,9 @@ class _Graph:
             offset[function.id] = len(self.ranges)
             first = function.start // INSTRUCTION_BYTES
             frame = None if _calls_itself(functions, function) else int(function.id)
-            for at, instruction in enumerate(function.instructions):
-                self.instructions[first + at] = instruction
-                self.frames[first + at] = frame
+            for position, instruction in enumerate(function.instructions):
+                self.instructions[first + position] = instruction
+                self.frames[first + position] = frame
             for block in function.blocks:
                 self.ranges.append((first + block.start, first + block.end))
                 self.successors.append([offset[function.id] + target for target, _ in block.successors])
@@ -182,10 +182,10 @@ def _calls_itself(functions: Sequence[Function], function: Function) -> bool:
     reached: set[FunctionId] = set()
     pending = [*callees[function.id]]
     while pending:
-        one = pending.pop()
-        if one not in reached:
-            reached.add(one)
-            pending += callees.get(one, ())
+        function_id = pending.pop()
+        if function_id not in reached:
+            reached.add(function_id)
+            pending += callees.get(function_id, ())
     return function.id in reached
 
 

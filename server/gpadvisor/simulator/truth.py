@@ -119,17 +119,17 @@ def _holders(
         others = together.get(key[:2], ())
         own = frozenset(others if key[2] in others else [key[2]] if key[2] >= 0 else ())
         found[row] = places.setdefault(own, len(places))
-    return found, [frozenset(INSTRUCTION_BYTES * at for at in one) for one in places]
+    return found, [frozenset(INSTRUCTION_BYTES * index for index in place) for place in places]
 
 
 def _summed(
     keys: NDArray[np.int64], total: NDArray[np.int64], latency: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Equal keys once, with their sums; rows without weight are left out."""
-    kept = total > 0
-    found = keys[:, kept]
+    mask = total > 0
+    found = keys[:, mask]
     if not found.shape[1]:
-        return found, total[kept], latency[kept]
+        return found, total[mask], latency[mask]
     # One number for each column of keys sorts many times faster than columns do.
     least = found.min(axis=1, keepdims=True)
     sizes = tuple((found.max(axis=1) - least[:, 0] + 1).tolist())
@@ -138,6 +138,6 @@ def _summed(
     count = len(numbers)
     return (
         unique,
-        np.bincount(inverse, weights=total[kept], minlength=count).astype(np.int64),
-        np.bincount(inverse, weights=latency[kept], minlength=count).astype(np.int64),
+        np.bincount(inverse, weights=total[mask], minlength=count).astype(np.int64),
+        np.bincount(inverse, weights=latency[mask], minlength=count).astype(np.int64),
     )

@@ -65,15 +65,15 @@ class LoopGuard:
 
 def parts(function: Function) -> list[LoopPart]:
     """The parts of every loop of the source."""
-    found: list[LoopPart] = []
+    loop_parts: list[LoopPart] = []
     for source, loops in enumerate(_source_loops(function)):
         copies = _copies(function, loops)
         for loop in loops:
             size = sum(function.blocks[block].end - function.blocks[block].start for block in loop.blocks)
-            found.append(LoopPart(loop.header, loop.id, copies[loop.id], size, source))
+            loop_parts.append(LoopPart(loop.header, loop.id, copies[loop.id], size, source))
         if max(copies.values()) > 1:
-            found += _straight_parts(function, loops, copies, source)
-    return found
+            loop_parts += _straight_parts(function, loops, copies, source)
+    return loop_parts
 
 
 def passes(function: Function, found: Sequence[LoopPart], config: SimulationConfig) -> dict[BlockId, Passes]:
@@ -83,41 +83,43 @@ def passes(function: Function, found: Sequence[LoopPart], config: SimulationConf
     """
     shared: dict[BlockId, Passes] = {}
     for number in dict.fromkeys(part.source for part in found):
-        own = [part for part in found if part.source == number]
-        loops = [function.loops[part.loop] for part in own if part.loop is not None]
+        loop_parts = [part for part in found if part.source == number]
+        loops = [function.loops[part.loop] for part in loop_parts if part.loop is not None]
         told = next(
             (line for loop in loops for line in _lines(function, loop) if line in config.loop_trips), None
         )
         trips = config.default_trips if told is None else config.loop_trips[told]
-        times = _times(own, trips)
-        shared.update({part.entry: Passes(times[part.entry], part.copies, trips, told) for part in own})
-        if not any(shared[part.entry].passes for part in own):
+        times = _times(loop_parts, trips)
+        shared.update(
+            {part.entry: Passes(times[part.entry], part.copies, trips, told) for part in loop_parts}
+        )
+        if not any(shared[part.entry].passes for part in loop_parts):
             # Fewer iterations than copies, and no loop for the rest: one pass, part of it for nothing.
-            least = min((part for part in own if part.loop is not None), key=lambda part: part.copies)
+            least = min((part for part in loop_parts if part.loop is not None), key=lambda part: part.copies)
             shared[least.entry] = Passes(1, least.copies, trips, told)
     return shared
 
 
-def _times(own: Sequence[LoopPart], trips: int) -> dict[BlockId, int]:
+def _times(loop_parts: Sequence[LoopPart], trips: int) -> dict[BlockId, int]:
     """Passes of the parts of one source loop."""
-    found: dict[BlockId, int] = {}
-    for copies in sorted({part.copies for part in own}, reverse=True):
+    result: dict[BlockId, int] = {}
+    for copies in sorted({part.copies for part in loop_parts}, reverse=True):
         # As many copies in several loops are versions of the code, of which one is come to.
-        loops = [part.entry for part in own if part.copies == copies and part.loop is not None]
-        found.update(dict.fromkeys(loops, trips // copies))
+        loops = [part.entry for part in loop_parts if part.copies == copies and part.loop is not None]
+        result.update(dict.fromkeys(loops, trips // copies))
         trips -= trips // copies * copies if loops else 0
-        for part in own:
+        for part in loop_parts:
             if part.copies == copies and part.loop is None:
-                found[part.entry] = min(1, trips // copies)
-                trips -= found[part.entry] * copies
-    return found
+                result[part.entry] = min(1, trips // copies)
+                trips -= result[part.entry] * copies
+    return result
 
 
 def guards(
-    function: Function, found: Sequence[LoopPart], planned: Mapping[BlockId, Passes]
+    function: Function, loop_parts: Sequence[LoopPart], planned: Mapping[BlockId, Passes]
 ) -> dict[int, LoopGuard]:
     """Branches and exits by instruction index that only decide whether a part of a loop is come to."""
-    search = _GuardSearch(function, found, planned)
+    search = _GuardSearch(function, loop_parts, planned)
     for _ in range(_ROUNDS):
         before = len(search.decided)
         for block in reversed(function.blocks):
@@ -131,13 +133,13 @@ class _GuardSearch:
     """Round by round, since the way from one guard to a loop may lead over others."""
 
     def __init__(
-        self, function: Function, found: Sequence[LoopPart], planned: Mapping[BlockId, Passes]
+        self, function: Function, loop_parts: Sequence[LoopPart], planned: Mapping[BlockId, Passes]
     ) -> None:
         self._function, self._planned = function, planned
-        self._parts = {part.entry: part for part in found}
+        self._parts = {part.entry: part for part in loop_parts}
         self._lines = {
             part.source: function.lines[_latch(function, function.loops[part.loop])] or part.source
-            for part in found
+            for part in loop_parts
             if part.loop is not None
         }
         self.decided: dict[int, LoopGuard] = {}
@@ -199,17 +201,17 @@ def _straight_parts(
     least = min(loops, key=lambda loop: copies[loop.id])
     smallest = _work(function, least)
     parent = -1 if loops[0].parent is None else loops[0].parent
-    found = []
+    loop_parts = []
     for block in function.blocks:
         if function.loop_of[block.id] != parent or not smallest:
             continue
-        own = _work_of(function, [block.id])
+        counts = _work_of(function, [block.id])
         guarded = any(len(function.blocks[before].successors) > 1 for before in block.predecessors)
-        if guarded and smallest.keys() <= own.keys():
-            ratio = median(own[place] / smallest[place] for place in smallest)
+        if guarded and smallest.keys() <= counts.keys():
+            ratio = median(counts[place] / smallest[place] for place in smallest)
             times = max(1, round(ratio * copies[least.id]))
-            found.append(LoopPart(block.id, None, times, block.end - block.start, source))
-    return found
+            loop_parts.append(LoopPart(block.id, None, times, block.end - block.start, source))
+    return loop_parts
 
 
 def _source_loops(function: Function) -> list[list[Loop]]:
@@ -251,8 +253,8 @@ def _latch(function: Function, loop: Loop) -> int:
 def _lines(function: Function, loop: Loop) -> list[int]:
     """Lines of the branch back and of the header, the smallest first; then those they were inlined at."""
     header = function.blocks[loop.header]
-    found = (function.lines[_latch(function, loop)], *function.lines[header.start : header.end])
-    entries = [entry for entry in found if entry is not None]
+    line_entries = (function.lines[_latch(function, loop)], *function.lines[header.start : header.end])
+    entries = [entry for entry in line_entries if entry is not None]
     inlined = {frame.call_site.line for entry in entries for frame in entry.inline}
     return [*sorted({entry.location.line for entry in entries}), *sorted(inlined)]
 
@@ -262,22 +264,22 @@ def _copies(function: Function, loops: list[Loop]) -> dict[LoopId, int]:
     work = {loop.id: _work(function, loop) for loop in loops}
     smallest = min(loops, key=lambda loop: sum(work[loop.id].values()))
     # The rest of an unrolled loop comes with it: where most loops are as the smallest, that is no rest.
-    alike = sum(one == work[smallest.id] for one in work.values())
+    alike = sum(counts == work[smallest.id] for counts in work.values())
     base = _repeats(function, smallest, work[smallest.id]) if 2 * alike > len(loops) else 1
-    found = {smallest.id: base}
+    result = {smallest.id: base}
     for loop in loops:
         if loop is smallest:
             continue
         common = work[loop.id].keys() & work[smallest.id].keys()
         ratio = median(work[loop.id][place] / work[smallest.id][place] for place in common) if common else 1
-        found[loop.id] = max(1, round(ratio * base))
-    return found
+        result[loop.id] = max(1, round(ratio * base))
+    return result
 
 
 def _work(function: Function, loop: Loop) -> Counter[Place]:
     """Instructions of a loop by line and opcode; a loop inside it is one piece of work."""
-    found = _work_of(function, [block for block in loop.blocks if function.loop_of[block] == loop.id])
-    return found + Counter(_inner_loops(function, loop))
+    counts = _work_of(function, [block for block in loop.blocks if function.loop_of[block] == loop.id])
+    return counts + Counter(_inner_loops(function, loop))
 
 
 def _inner_loops(function: Function, loop: Loop) -> dict[Place, int]:
@@ -288,13 +290,13 @@ def _inner_loops(function: Function, loop: Loop) -> dict[Place, int]:
         if entry is not None and _ends(function, one):
             sizes.setdefault(_place(entry), Counter())[sum(_work(function, one).values())] += 1
     return {
-        (place, _INNER): max(own.values()) if len({*own.values()}) == 1 else sum(own.values())
-        for place, own in sizes.items()
+        (place, _INNER): max(counts.values()) if len({*counts.values()}) == 1 else sum(counts.values())
+        for place, counts in sizes.items()
     }
 
 
 def _work_of(function: Function, blocks: Sequence[BlockId]) -> Counter[Place]:
-    found: Counter[Place] = Counter()
+    counts: Counter[Place] = Counter()
     for block in blocks:
         for index in range(function.blocks[block].start, function.blocks[block].end):
             instruction, entry = function.instructions[index], function.lines[index]
@@ -302,8 +304,8 @@ def _work_of(function: Function, blocks: Sequence[BlockId]) -> Counter[Place]:
             works = info.opclass in _WORK and info.space is not MemorySpace.CONSTANT
             # Floating-point instructions without a source only move constants.
             if entry is not None and works and instruction.uses:
-                found[_place(entry), instruction.opcode] += 1
-    return found
+                counts[_place(entry), instruction.opcode] += 1
+    return counts
 
 
 def _place(entry: LineEntry) -> object:
@@ -326,17 +328,17 @@ def _repeats(function: Function, loop: Loop, work: Counter[Place]) -> int:
 def _step(function: Function, loop: Loop) -> int | None:
     """The constant that the register behind the loop's condition grows by; None where none is seen."""
     latch = _latch(function, loop)
-    wanted = {one for one in function.instructions[latch].uses if register_file(one) in PREDICATES}
+    registers = {use for use in function.instructions[latch].uses if register_file(use) in PREDICATES}
     inside = [
         function.instructions[index]
         for block in sorted(loop.blocks)
         for index in range(function.blocks[block].start, function.blocks[block].end)
     ]
     compared = {
-        one
+        register
         for instruction in inside
-        if wanted & set(instruction.defs) and instruction.opcode in {"ISETP", "UISETP"}
-        for one in instruction.uses
+        if registers & set(instruction.defs) and instruction.opcode in {"ISETP", "UISETP"}
+        for register in instruction.uses
     }
     steps = [
         step

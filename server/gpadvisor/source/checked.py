@@ -45,4 +45,4 @@ def row(value: object, width: int) -> list[object]:
 
 def rows(value: object, width: int, limit: int) -> list[list[object]]:
     """At most ``limit`` rows."""
-    return [row(one, width) for one in items(value, limit)]
+    return [row(item, width) for item in items(value, limit)]

@@ -156,18 +156,18 @@ def _reason(text: str) -> str:
 def _next_code(source: _Source, tree: Tree | None, line: int) -> int:
     """The first line below that holds more than blanks and comments; the line itself at the end."""
     passed: list[int] = []
-    found = None
+    result = None
     for below in range(line + 1, source.lines + 1):
         if below in source.next_code:
-            found = source.next_code[below]
+            result = source.next_code[below]
             break
         if _has_code(source, tree, below):
-            found = below
+            result = below
             break
         passed.append(below)
     # Comments in a row ask for the same line: what one has passed, the next need not look at.
-    source.next_code.update(dict.fromkeys(passed, found))
-    return line if found is None else found
+    source.next_code.update(dict.fromkeys(passed, result))
+    return line if result is None else result
 
 
 def _has_code(source: _Source, tree: Tree | None, line: int) -> bool:

@@ -153,7 +153,7 @@ def _kernel(row: list[object], lines: int) -> KernelSite:
         name=checked.text(row[4], MAX_NAME),
         parameters=None
         if row[5] is None
-        else tuple(checked.text(one, MAX_TEXT) for one in checked.items(row[5], MAX_PARAMETERS)),
+        else tuple(checked.text(item, MAX_TEXT) for item in checked.items(row[5], MAX_PARAMETERS)),
     )
 
 

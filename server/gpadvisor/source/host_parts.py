@@ -62,9 +62,9 @@ class _Block:
 
     def statement(self, offset: int) -> tuple[int, int]:
         """The statement of this block that an offset is in."""
-        at = bisect.bisect_right(self.ends, offset)
-        first = self.ends[at - 1] if at else self.start
-        return first, self.ends[at] if at < len(self.ends) else self.end
+        index = bisect.bisect_right(self.ends, offset)
+        first = self.ends[index - 1] if index else self.start
+        return first, self.ends[index] if index < len(self.ends) else self.end
 
 
 class HostParts:
@@ -101,21 +101,21 @@ class HostParts:
     @property
     def device_text(self) -> str:
         """The text with blanks in place of what was cut, preprocessor directives excepted."""
-        pieces, at = [], 0
+        pieces, index = [], 0
         for (start, end), kept in sorted(self._cut.items()):
             blank = self._blank(start, end)
             first = blank.partition("\n")[0]
-            pieces += [self.text[at:start], kept.ljust(len(first)), blank[len(first) :]]
-            at = end
-        return "".join([*pieces, self.text[at:]])
+            pieces += [self.text[index:start], kept.ljust(len(first)), blank[len(first) :]]
+            index = end
+        return "".join([*pieces, self.text[index:]])
 
     def _blank(self, start: int, end: int) -> str:
-        pieces, at = [], start
+        pieces, index = [], start
         for begun, over in self._directives:
             if start <= begun and over <= end:
-                pieces += [_NOT_NEWLINE.sub(" ", self.text[at:begun]), self.text[begun:over]]
-                at = over
-        return "".join([*pieces, _NOT_NEWLINE.sub(" ", self.text[at:end])])
+                pieces += [_NOT_NEWLINE.sub(" ", self.text[index:begun]), self.text[begun:over]]
+                index = over
+        return "".join([*pieces, _NOT_NEWLINE.sub(" ", self.text[index:end])])
 
     @property
     def lines_cut(self) -> int:
@@ -139,8 +139,8 @@ class HostParts:
         return list(statements.values())
 
     def _innermost(self, offset: int) -> _Block:
-        at = bisect.bisect_right(self._starts, offset)
-        block: _Block | None = self._blocks[at - 1] if at else None
+        index = bisect.bisect_right(self._starts, offset)
+        block: _Block | None = self._blocks[index - 1] if index else None
         while block is not None and not block.start <= offset < block.end:
             block = block.parent
         return block or self._root
@@ -248,34 +248,34 @@ def _unbalanced(text: str, edges: list[int]) -> Iterator[tuple[int, int]]:
 
 def _blocks(masked: str, root: _Block) -> list[_Block]:
     """Pairs of braces by their start, with the ends of the statements in them."""
-    found: list[_Block] = []
+    blocks: list[_Block] = []
     stack: list[tuple[_Block, int]] = [(root, 0)]  # with the depth of parentheses around each
     depth = 0
     for match in re.finditer(r"[{}();]", masked):
-        at, sign = match.start(), match[0]
+        index, sign = match.start(), match[0]
         block, outside = stack[-1]
         if sign == "(":
             depth += 1
         elif sign == ")":
             depth = max(depth - 1, outside)
         elif sign == ";" and depth == outside:
-            block.ends.append(at + 1)
+            block.ends.append(index + 1)
         elif sign == "{":
             head = block.ends[-1] if block.ends else block.start
-            kind = PartKind.LIST if depth > outside else _kind(masked[head:at].strip(), block)
-            opened = _Block(at + 1, len(masked), head, kind, block)
-            found.append(opened)
+            kind = PartKind.LIST if depth > outside else _kind(masked[head:index].strip(), block)
+            opened = _Block(index + 1, len(masked), head, kind, block)
+            blocks.append(opened)
             stack.append((opened, depth))
         elif sign == "}" and len(stack) > 1:
             stack.pop()
-            block.end, depth = at, outside
+            block.end, depth = index, outside
             parent, around = stack[-1]
             goes_on = block.kind in {PartKind.LIST, PartKind.CLASS} or (
-                block.kind is PartKind.CONTROL and _CONTINUES.match(masked, at + 1) is not None
+                block.kind is PartKind.CONTROL and _CONTINUES.match(masked, index + 1) is not None
             )
             if depth == around and not goes_on:
-                parent.ends.append(at + 1)
-    return found
+                parent.ends.append(index + 1)
+    return blocks
 
 
 def _kind(head: str, parent: _Block) -> PartKind:
@@ -305,10 +305,10 @@ def _launched(code: str) -> list[str]:
 def _instance(match: re.Match[str]) -> str | None:
     """``name<arguments>`` where a launch follows."""
     text, depth, parentheses = match["rest"], 1, 0
-    for at, sign in enumerate(text):
+    for index, sign in enumerate(text):
         parentheses += (sign == "(") - (sign == ")")
         depth += 0 if parentheses else (sign == "<") - (sign == ">")
         if depth == 0:
-            launched = text[at + 1 :].lstrip().startswith("<<<")
-            return f"{match['name']}<{' '.join(text[:at].split())}>" if launched else None
+            launched = text[index + 1 :].lstrip().startswith("<<<")
+            return f"{match['name']}<{' '.join(text[:index].split())}>" if launched else None
     return None

@@ -51,13 +51,13 @@ def launch_places(tree: Tree) -> tuple[LaunchPlace, ...]:
     """The launches of a text, with the constants that their blocks' sizes are made of."""
     unit = HostTexts()
     _read(unit, 0, tree.root_node)
-    found = []
+    places = []
     for _, node, names in unit.launches[:MAX_LAUNCHES]:
         reader = ValueReader(unit, names)
         block = _places(node)[1:2]
         if block:
             reader.sizes(block[0])
-        found.append(
+        places.append(
             LaunchPlace(
                 kernel=_kernel_name(node)[:MAX_TEXT],
                 line=node.start_point[0] + 1,
@@ -68,7 +68,7 @@ def launch_places(tree: Tree) -> tuple[LaunchPlace, ...]:
                 ),
             )
         )
-    return tuple(found)
+    return tuple(places)
 
 
 def _read(unit: HostTexts, index: int, root: Node) -> None:
@@ -190,7 +190,7 @@ def _places(node: Node) -> list[Node]:
 def _site(unit: HostTexts, file: int, node: Node, names: ScopeNames) -> LaunchSite:
     places = _places(node)
     reader = ValueReader(unit, names)
-    grid, block = (reader.sizes(places[at]) if len(places) > at else None for at in (0, 1))
+    grid, block = (reader.sizes(places[index]) if len(places) > index else None for index in (0, 1))
     shared = reader.number(places[2]) if len(places) > 2 else 0
     name = _kernel_name(node)
     return LaunchSite(
@@ -211,21 +211,21 @@ def _kernel_name(node: Node) -> str:
 
 
 def _arguments(
-    unit: HostTexts, reader: ValueReader, kernel: str, given: Node | None
+    unit: HostTexts, reader: ValueReader, kernel: str, node: Node | None
 ) -> tuple[LaunchArgument, ...]:
-    values = [] if given is None else [one for one in given.named_children if one.type != "comment"]
+    values = [] if node is None else [one for one in node.named_children if one.type != "comment"]
     kinds = [_kind(row) for row in unit.parameters.get(kernel, ())]
     if len(kinds) != len(values) or len(kinds) > MAX_ARGUMENTS:
         return ()
-    found = []
+    arguments = []
     for kind, value in zip(kinds, values, strict=True):
         if kind is None:
             return ()
         number = None if kind == "pointer" else reader.number(value)
         if number is not None and kind in {"int", "long"}:
             number = int(number) if abs(number) < MOST_VALUES else None
-        found.append(LaunchArgument(kind=kind, value=number))
-    return tuple(found)
+        arguments.append(LaunchArgument(kind=kind, value=number))
+    return tuple(arguments)
 
 
 def _kind(parameter: Node) -> str | None:

@@ -107,12 +107,12 @@ class ValueReader:
     def literal(self, node: Node, _depth: int) -> Value:
         """A whole or a real number."""
         text = node_text(node).replace("'", "")
-        whole = _NUMBER.fullmatch(text)
-        if whole:
-            digits = whole[2]
+        match = _NUMBER.fullmatch(text)
+        if match:
+            digits = match[2]
             octal = len(digits) > 1 and digits[0] == "0" and digits.isdecimal()
             value = int(digits, 8) if octal else int(digits, 0)
-            return -value if whole[1] == "-" else value
+            return -value if match[1] == "-" else value
         real = _REAL.fullmatch(text)
         return float(real[1]) if real else _raise(text)
 
@@ -173,7 +173,7 @@ class ValueReader:
         first = self._value(nodes[0], depth)
         if len(nodes) == 1:
             return first
-        rest = [self._scalar(one, depth) for one in nodes[1:]]
+        rest = [self._scalar(node, depth) for node in nodes[1:]]
         if isinstance(first, tuple):
             raise _UnknownError(node_text(nodes[0]))
         x, y, z = (*(int(one) for one in (first, *rest)), 1, 1)[:3]

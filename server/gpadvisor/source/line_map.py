@@ -64,11 +64,11 @@ def _without_comment(line: str, comment: str) -> str:
     """The line without a comment behind its code; as it is where there is doubt, or nothing but a comment."""
     if comment[0] not in line or line.endswith("\\"):
         return line
-    for found in _TOKENS[comment].finditer(line):
-        mark, code = found[0], line[: found.start()]
+    for match in _TOKENS[comment].finditer(line):
+        mark, code = match[0], line[: match.start()]
         if mark in _UNCLEAR:
             break
-        if mark == comment or (mark == "/*" and line.find("*/", found.end()) == len(line.rstrip()) - 2):
+        if mark == comment or (mark == "/*" and line.find("*/", match.end()) == len(line.rstrip()) - 2):
             return code if code.strip() else line
         if mark == "/*":
             break
@@ -81,8 +81,8 @@ def _key(line: str, comment: str | None) -> str:
     if comment is not None and not rest:
         head = _without_comment(head, comment)
     if not rest and "gpadvisor:" in head:
-        found = _OWN_COMMENT.search(head)
-        head = head if found is None else head[: found.start()]
+        match = _OWN_COMMENT.search(head)
+        head = head if match is None else head[: match.start()]
     return "".join(head.split()) + rest
 
 
@@ -158,19 +158,19 @@ def _anchors(left: list[int], right: list[int], span: Span) -> list[tuple[int, i
     tails: list[int] = []  # new position at the end of the best series of each length
     ends: list[int] = []  # its pair
     before: list[int] = []
-    for index, (_, at) in enumerate(pairs):
-        length = bisect_left(tails, at)
+    for index, (_, position) in enumerate(pairs):
+        length = bisect_left(tails, position)
         before.append(ends[length - 1] if length else -1)
         if length == len(tails):
-            tails.append(at)
+            tails.append(position)
             ends.append(index)
         else:
-            tails[length], ends[length] = at, index
+            tails[length], ends[length] = position, index
     series: list[tuple[int, int]] = []
-    at = ends[-1] if ends else -1
-    while at >= 0:
-        series.append(pairs[at])
-        at = before[at]
+    position = ends[-1] if ends else -1
+    while position >= 0:
+        series.append(pairs[position])
+        position = before[position]
     return series[::-1]
 
 
@@ -246,15 +246,15 @@ def match_moved(old: Sequence[str], new: Sequence[str], matched: Mapping[int, in
     used, taken = set(matched), set(matched.values())
     moved: dict[int, int] = {}
     for length in (1, 2):
-        free_old = [at for at in range(len(old)) if at not in used]
+        free_old = [position for position in range(len(old)) if position not in used]
         free_new = [at for at in range(len(new)) if at not in taken]
         common = {old[at] for at in free_old} & {new[at] for at in free_new}
         if not common or len(free_old) + len(free_new) > _MAX_FREE:
             break
         seeds = _unique(old, free_old, new, free_new, length)
-        for at in free_old:
-            if at in seeds and at not in used and seeds[at] not in taken:
-                block = _grown(old, new, (at, seeds[at]), used, taken)
+        for index in free_old:
+            if index in seeds and index not in used and seeds[index] not in taken:
+                block = _grown(old, new, (index, seeds[index]), used, taken)
                 if _speaks(old, block):
                     moved.update(block)
                     used.update(block)
@@ -269,15 +269,17 @@ def _unique(
     here, there = _runs(old, length), _runs(new, length)
     free = set(free_new)
     places = {
-        there[at]: at
-        for at in free_new
-        if at < len(there) and all(at + step in free for step in range(length))
+        there[index]: index
+        for index in free_new
+        if index < len(there) and all(index + step in free for step in range(length))
     }
     once_old, once_new = Counter(here), Counter(there)
     return {
-        at: places[here[at]]
-        for at in free_old
-        if at < len(here) and here[at] in places and once_old[here[at]] == 1 == once_new[here[at]]
+        position: places[here[position]]
+        for position in free_old
+        if position < len(here)
+        and here[position] in places
+        and once_old[here[position]] == 1 == once_new[here[position]]
     }
 
 
@@ -306,4 +308,4 @@ def _grown(
 
 def _speaks(old: Sequence[str], block: Mapping[int, int]) -> bool:
     """Whether a block says enough to be told from others."""
-    return sum(len(old[at]) for at in block if _WORD.search(old[at])) >= _MIN_MOVED
+    return sum(len(old[index]) for index in block if _WORD.search(old[index])) >= _MIN_MOVED

@@ -70,13 +70,13 @@ def _with(text: str, sentence: str) -> str:
 
 def _places(suggestion: Suggestion) -> list[SourceLocation]:
     """Lines of the hotspots, heaviest first, each once."""
-    found = [
+    locations = [
         code.location
         for hotspot in suggestion.hotspots
         for code in (hotspot.definition, hotspot.use)
         if code is not None and code.location is not None
     ]
-    return list(dict.fromkeys(found))[:_LINES]
+    return list(dict.fromkeys(locations))[:_LINES]
 
 
 def _opcodes(suggestion: Suggestion) -> set[str]:
@@ -126,7 +126,9 @@ def name_pragma(suggestion: Suggestion, source: Sources) -> str:
 
 
 def name_pointers(suggestion: Suggestion, source: Sources) -> str:
-    """Code reordering: pointers that the compiler must assume to overlap."""
+    """Code reordering: pointers that the compiler must assume to overlap, where the advice is about them."""
+    if "__restrict__" not in suggestion.advice:
+        return ""
     for place in _places(suggestion):
         facts = source(place.file)
         kernel = None if facts is None else facts.kernel(place.line)
@@ -145,7 +147,7 @@ def name_launch(suggestion: Suggestion, source: Sources) -> str:
     kernel = facts.kernel(place.line)
     bounds = None if kernel is None else kernel.launch_bounds
     name = suggestion.scope.name.partition("(")[0].partition("<")[0].rpartition(" ")[2].rpartition("::")[2]
-    launch = next((one for one in facts.launches if one.kernel == name), None)
+    launch = next((launch_place for launch_place in facts.launches if launch_place.kernel == name), None)
     parts = []
     if launch is not None:
         sizes = " and ".join(f"{size.text} (line {size.line})" for size in launch.sizes)

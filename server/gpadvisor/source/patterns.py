@@ -98,10 +98,10 @@ class Patterns:
     def _name(self, function: Node) -> str:
         """The name with the namespaces around it, without template arguments."""
         declarator = _declarator(function)
-        named = None if declarator is None else declarator.child_by_field_name("declarator")
-        if named is None:
+        node = None if declarator is None else declarator.child_by_field_name("declarator")
+        if node is None:
             return ""
-        parts = [self.bytes_of(named).partition(b"<")[0]]
+        parts = [self.bytes_of(node).partition(b"<")[0]]
         around = function.parent
         while around is not None:
             name = around.child_by_field_name("name") if around.type == "namespace_definition" else None
@@ -170,22 +170,22 @@ def _declarator(function: Node) -> Node | None:
 
 def find_patterns(data: bytes, tree: Tree) -> Patterns:
     """Walk a tree once, without recursion: code nests as deep as it likes."""
-    found = Patterns(data)
+    patterns = Patterns(data)
     stack: list[tuple[Node, str | None]] = [(tree.root_node, None)]
     for _ in range(_MAX_VISITED):
         if not stack:
             break
         node, unroll = stack.pop()
-        found.look_at(node, unroll)
+        patterns.look_at(node, unroll)
         below: list[tuple[Node, str | None]] = []
         before: str | None = None
         for child in node.children:
             below.append((child, before))
             # Comments may stand between a pragma and its loop.
             if child.is_named and child.type != "comment":
-                before = found.unroll(child)
+                before = patterns.unroll(child)
         stack.extend(reversed(below))
-    return found
+    return patterns
 
 
 def _short(raw: bytes) -> str:

@@ -23,13 +23,13 @@ def source_facts(path: str, text: str) -> SourceFacts:
     comments = suppression_comments(path, data, tree)
     if tree is None:
         return SourceFacts(comments=comments)
-    found = find_patterns(data, tree)
+    patterns = find_patterns(data, tree)
     return SourceFacts(
         comments=comments,
-        double_literals=tuple(found.double_literals),
-        divisions=tuple(found.divisions),
-        loops=tuple(found.loops),
-        kernels=tuple(found.kernels),
+        double_literals=tuple(patterns.double_literals),
+        divisions=tuple(patterns.divisions),
+        loops=tuple(patterns.loops),
+        kernels=tuple(patterns.kernels),
         launches=launch_places(tree) if b"<<<" in data else (),
     )
 

@@ -75,11 +75,11 @@ def _suggestion(suggestion: Suggestion, comments: Comments, used: _Used) -> Sugg
 
 
 def _places(hotspot: Hotspot) -> list[SourceLocation]:
-    found = []
+    locations = []
     for code in (hotspot.definition, hotspot.use):
         if code is not None and code.location is not None:
-            found += [code.location, *(frame.call_site for frame in code.inline)]
-    return found
+            locations += [code.location, *(frame.call_site for frame in code.inline)]
+    return locations
 
 
 def _covering(place: SourceLocation, code: str, comments: Comments, used: _Used) -> Suppression | None:

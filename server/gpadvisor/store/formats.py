@@ -69,10 +69,10 @@ def read_bytes(path: Path) -> bytes:
     """The bytes of a regular file of bounded size."""
     try:
         if not path.is_file():
-            what = (
+            text = (
                 "is a directory" if path.is_dir() else "does not exist" if not path.exists() else "is no file"
             )
-            raise ProfileFormatError(f"{path} {what}; name an Nsight Compute report or a .gpadvisor snapshot")
+            raise ProfileFormatError(f"{path} {text}; name an Nsight Compute report or a .gpadvisor snapshot")
         size = path.stat().st_size
         if size > container.MAX_REPORT_BYTES:
             raise ProfileFormatError(

@@ -146,8 +146,8 @@ def _too_large(path: Path, memory_bytes: int) -> ProfileFormatError:
     )
 
 
-def _died(path: Path, what: str, memory_bytes: int) -> ProfileFormatError:
+def _died(path: Path, text: str, memory_bytes: int) -> ProfileFormatError:
     return ProfileFormatError(
-        f"the process that read {path} failed: {what} (it may use {memory_bytes / (1 << 30):g} GiB);"
+        f"the process that read {path} failed: {text} (it may use {memory_bytes / (1 << 30):g} GiB);"
         " the file is damaged or too large for that: copy it again, or collect fewer kernels"
     )

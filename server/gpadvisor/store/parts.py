@@ -112,13 +112,14 @@ def take_apart(profile: Profile) -> Parts:
         document={
             "profile": {
                 name: getattr(profile, name)
-                for name in ("sha256", "collector", "collector_version", "command", "host", "created")
+                for name in ("sha256", "collector", "collector_version", "command", "host", "created", "rank")
+                if name != "rank" or profile.rank is not None  # as in snapshots from before
             },
             "kernels": [_kernel_document(kernel) for kernel in profile.kernels],
             "sources": [_source_document(key, source) for key, source in profile.sources.items()],
             "problems": _problem_documents(profile.problems),
             # Left out where there are none, as in snapshots from before.
-            **({"lines": [dataclasses.asdict(one) for one in profile.lines]} if profile.lines else {}),
+            **({"lines": [dataclasses.asdict(line) for line in profile.lines]} if profile.lines else {}),
         },
         tables={
             "samples": _gather(SAMPLES, [_sample_columns(kernel) for kernel in profile.kernels]),
@@ -152,11 +153,11 @@ def _kernel_document(kernel: KernelProfile) -> Document:
 
 
 def _flat(value: Launch | Device | Sampling | RuleResult | CallFrame) -> Document:
-    found: Document = {}
+    result: Document = {}
     for item in dataclasses.fields(value):
         content = getattr(value, item.name)
-        found[item.name] = list(content) if isinstance(content, tuple) else content
-    return found
+        result[item.name] = list(content) if isinstance(content, tuple) else content
+    return result
 
 
 def _source_document(key: str, source: SourceText) -> Document:
@@ -195,14 +196,14 @@ def _metric_columns(kernel: KernelProfile) -> tuple[NDArray[Any], ...]:
 def _gather(names: tuple[str, ...], per_kernel: list[tuple[NDArray[Any], ...]]) -> Columns:
     """Concatenate the columns of all launches, with the launch in front."""
     filled = [(index, columns) for index, columns in enumerate(per_kernel) if columns]
-    found: Columns = {}
+    result: Columns = {}
     for position, name in enumerate(names):
         pieces = [
             np.full(len(columns[0]), index, np.uint32) if position == 0 else columns[position - 1]
             for index, columns in filled
         ]
-        found[name] = np.concatenate([np.zeros(0, TYPES[name]), *pieces]).astype(TYPES[name])
-    return found
+        result[name] = np.concatenate([np.zeros(0, TYPES[name]), *pieces]).astype(TYPES[name])
+    return result
 
 
 def put_together(parts: Parts) -> Profile:
@@ -232,6 +233,7 @@ def _profile(parts: Parts) -> Profile:
         command=_optional_text(head["command"]),
         host=_optional_text(head["host"]),
         created=_optional_text(head["created"]),
+        rank=None if head.get("rank") is None else _integer(head["rank"]),
         kernels=tuple(
             _kernel(kernel, {name: _cut(tables[name], slices[name][index]) for name in TABLES})
             for index, kernel in enumerate(kernels)
@@ -248,18 +250,18 @@ def _profile(parts: Parts) -> Profile:
 
 def _checked_table(name: str, columns: Columns, launches: int) -> Columns:
     """The columns of one table with their types; the rows grouped by launch, in order."""
-    found: Columns = {}
+    result: Columns = {}
     for column in TABLES[name]:
         values = columns[column]
         if values.dtype != np.dtype(TYPES[column]):
             raise _broken(f"column {name}.{column} has type {values.dtype}")
-        found[column] = values
-    if len({len(values) for values in found.values()}) > 1:
+        result[column] = values
+    if len({len(values) for values in result.values()}) > 1:
         raise _broken(f"the columns of {name} differ in length")
-    launch = found["launch"].astype(np.int64)
+    launch = result["launch"].astype(np.int64)
     if len(launch) and (int(launch.max()) >= launches or (np.diff(launch) < 0).any()):
         raise _broken(f"{name} has rows of launches that are not there, or out of order")
-    return found
+    return result
 
 
 def _rows_by_launch(launch: NDArray[Any], launches: int) -> list[slice]:
@@ -315,11 +317,11 @@ def _pc_metrics(names: list[str], columns: Columns) -> dict[str, PcMetric]:
     metric = columns["metric"].astype(np.int64)
     if len(metric) and (int(metric.max()) >= len(names) or (np.diff(metric) < 0).any()):
         raise _broken("per-instruction metrics are not listed, or out of order")
-    found: dict[str, PcMetric] = {}
+    metrics: dict[str, PcMetric] = {}
     for index, rows in enumerate(_rows_by_launch(columns["metric"], len(names))):
         cut = {name: columns[name][rows].copy() for name in ("section", "pc", "value")}
-        found[names[index]] = PcMetric(name=names[index], **cut)
-    return found
+        metrics[names[index]] = PcMetric(name=names[index], **cut)
+    return metrics
 
 
 def _source(document: Document, texts: Mapping[str, bytes]) -> SourceText:

@@ -117,12 +117,12 @@ def _inside(value: float | None, low: float, high: float) -> bool:
 
 
 def _dimensions(launch: Launch, named: list[str]) -> Launch:
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     if not all(1 <= size <= _GRID for size in launch.grid):
-        found["grid"] = _ONE
+        result["grid"] = _ONE
     if not all(size >= 1 for size in launch.block) or launch.threads_per_block > _BLOCK:
-        found["block"] = _ONE
+        result["block"] = _ONE
     if launch.cluster is not None and not all(0 <= size <= _COUNT[1] for size in launch.cluster):
-        found["cluster"] = None
-    named += found
-    return replace(launch, **found) if found else launch
+        result["cluster"] = None
+    named += result
+    return replace(launch, **result) if result else launch

@@ -54,12 +54,12 @@ def read_messages(
         line_of: The text of a line of a file (by its absolute path), without which no column of the device
             front end is known: it counts in what the preprocessor has made of the line.
     """
-    found: dict[CompilerMessage, None] = {}
+    result: dict[CompilerMessage, None] = {}
     for message in _messages(log.splitlines(), named, line_of):
-        found.setdefault(message)
-        if len(found) >= _MESSAGES_MAX:
+        result.setdefault(message)
+        if len(result) >= _MESSAGES_MAX:
             break
-    return tuple(found)
+    return tuple(result)
 
 
 def _messages(
@@ -122,7 +122,7 @@ def _column(text: str | None, quoted: str | None, caret: int | None) -> int | No
     if word is None:
         return None
     places = [[match.start() for match in re.finditer(rf"\b{word[0]}\b", line)] for line in (quoted, text)]
-    return places[1][0] + 1 if [len(found) for found in places] == [1, 1] else None
+    return places[1][0] + 1 if [len(place) for place in places] == [1, 1] else None
 
 
 def _missing(message: str) -> str | None:

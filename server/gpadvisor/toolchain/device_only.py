@@ -111,7 +111,7 @@ class _Reduction:
             self._options.append("--device-as-default-execution-space")
             self._cut_host_functions()
             return True
-        if missing := [one for one in error.messages if one.missing_header]:
+        if missing := [message for message in error.messages if message.missing_header]:
             return all([self._supply(one) for one in missing])  # noqa: C419  # each of them
         if asked := self._asked_for(error):
             self._options += asked
@@ -134,8 +134,8 @@ class _Reduction:
             tree = folder / "text"
             if texts.keys() - {self._job.source}:  # those that lead to a changed header change with it
                 texts = {**self._reached, self._job.source: self._source_text, **texts}
-            seen = {path: _write(tree, path, body, self._headers.project) for path, body in texts.items()}
-            text = seen.get(self._job.source, text)
+            paths = {path: _write(tree, path, body, self._headers.project) for path, body in texts.items()}
+            text = paths.get(self._job.source, text)
             options = [*(f"--include-path={place}" for place in self._mirrored(tree)), *options]
         if text != self._job.source:
             options.insert(0, f"--include-path={self._job.source.parent}")
@@ -161,20 +161,20 @@ class _Reduction:
             without.append("its host functions")
         elif lines:
             without.append(f"{lines} {'line' if lines == 1 else 'lines'} of host code that do not compile")
-        found = []
+        result = []
         if without:
             left_out = f"without {' and without '.join(without)}"
-            found.append(
+            result.append(
                 Problem(ProblemCode.REDUCED_SOURCE, f"{name} was compiled {left_out}", short=left_out)
             )
         if self._found:
             folders = ", ".join(sorted({str(folder) for folder in self._found.values()}))
-            found.append(
+            result.append(
                 _assumption(f"{_list(self._found)} was found in {folders}; -I or flags name it for good")
             )
         if asked := [option for option in dict.fromkeys(_ASKED_FOR.values()) if option in self._options]:
-            found.append(_assumption(f"{name} was compiled with {' '.join(asked)}, which it needs"))
-        return found
+            result.append(_assumption(f"{name} was compiled with {' '.join(asked)}, which it needs"))
+        return result
 
     def verdict(self, first: CompileError, last: CompileError) -> CompileError:
         """Why it does not compile: headers that are missing, then what device code wants of them."""
@@ -188,8 +188,8 @@ class _Reduction:
 
     def _asked_for(self, error: CompileError) -> list[str]:
         """Options that a compiler asks for and did not get yet."""
-        said = " ".join(one.message for one in error.messages)
-        wanted = dict.fromkeys(option for words, option in _ASKED_FOR.items() if words in said)
+        sentence = " ".join(one.message for one in error.messages)
+        wanted = dict.fromkeys(option for words, option in _ASKED_FOR.items() if words in sentence)
         return [option for option in wanted if option not in (*self._job.options, *self._options)]
 
     # Headers
@@ -252,10 +252,10 @@ class _Reduction:
     def _cut(self, messages: Iterable[CompilerMessage]) -> bool:
         """Leave out the host code that errors are in."""
         places: dict[Path, list[tuple[int, int | None]]] = defaultdict(list)
-        for one in messages:
-            if one.file is None or one.line is None:
+        for message in messages:
+            if message.file is None or message.line is None:
                 return False
-            places[self._seen(one.file)].append((one.line, one.column))
+            places[self._seen(message.file)].append((message.line, message.column))
         return bool(places) and all(
             (parts := self._parts_of(path)) is not None and parts.cut_at(errors)
             for path, errors in places.items()
@@ -322,11 +322,11 @@ def _write(tree: Path, path: Path, text: str, project: Path) -> Path:
 
 def _package_headers() -> list[Path]:
     """Folders of headers in NVIDIA's wheels."""
-    found = []
+    paths = []
     for root in package_roots("nvidia"):
         for folder in sorted(root.glob("*/include"), reverse=True):
-            found += [folder, folder / "cccl"]
-    return found
+            paths += [folder, folder / "cccl"]
+    return paths
 
 
 def _assumption(words: str) -> Problem:

@@ -176,10 +176,10 @@ def _read_as(listing: Listing, arch: str, taken_for: str) -> tuple[Problem, ...]
     return (Problem(ProblemCode.TOOL_FALLBACK, message),)
 
 
-def _complete(listing: Listing, wanted: Sequence[CodeSection]) -> dict[str, tuple[SassLine, ...]]:
+def _complete(listing: Listing, sections: Sequence[CodeSection]) -> dict[str, tuple[SassLine, ...]]:
     """The wanted sections of a listing, each with one line for every 16 bytes."""
-    found: dict[str, tuple[SassLine, ...]] = {}
-    for section in wanted:
+    result: dict[str, tuple[SassLine, ...]] = {}
+    for section in sections:
         lines = _whole(listing, section)
         if len(lines) != section.instruction_count:
             raise SassError(
@@ -188,8 +188,8 @@ def _complete(listing: Listing, wanted: Sequence[CodeSection]) -> dict[str, tupl
         blank = sum(not line.opcode for line in lines)
         if blank:
             raise SassError(f"{blank} of {len(lines)} instructions of {section.name} were not printed")
-        found[section.name] = lines
-    return found
+        result[section.name] = lines
+    return result
 
 
 def _whole(listing: Listing, section: CodeSection) -> tuple[SassLine, ...]:

@@ -59,22 +59,22 @@ def find_tools(name: str, *, explicit: Path | None = None) -> tuple[Tool, ...]:
     Raises:
         ToolNotFoundError: the copy that a setting names does not work.
     """
-    found: list[Tool] = []
-    seen: set[Path] = set()
+    tools: list[Tool] = []
+    paths: set[Path] = set()
     for path, origin in _candidates(name, explicit):
         real = path.resolve()
-        if real in seen:
+        if real in paths:
             continue
-        seen.add(real)
+        paths.add(real)
         tool = _examine(path, name, origin)
         if tool is not None:
-            found.append(tool)
+            tools.append(tool)
         elif origin == "setting":
             raise ToolNotFoundError(
                 f"{path}, which the settings name as {name}, is no working {name}; "
                 "correct or remove the setting"
             )
-    return tuple(found)
+    return tuple(tools)
 
 
 def disassemblers(arch: str, abi: int | None, *, explicit: Path | None = None) -> tuple[Tool, ...]:
@@ -85,24 +85,24 @@ def disassemblers(arch: str, abi: int | None, *, explicit: Path | None = None) -
     Raises:
         ToolNotFoundError: there is none; the message names what to install.
     """
-    every = find_tools("nvdisasm", explicit=explicit)
-    fitting = [tool for tool in every if tool.knows(arch, abi)]
+    tools = find_tools("nvdisasm", explicit=explicit)
+    fitting = [tool for tool in tools if tool.knows(arch, abi)]
     if arch in READ_AS:
-        fitting += [tool for tool in every if tool not in fitting and tool.knows(READ_AS[arch], abi)]
+        fitting += [tool for tool in tools if tool not in fitting and tool.knows(READ_AS[arch], abi)]
         fitting.sort(key=lambda tool: tool.origin != "setting")
     if not fitting:
-        raise ToolNotFoundError(_missing("nvdisasm", arch, every))
+        raise ToolNotFoundError(_missing("nvdisasm", arch, tools))
     if abi is not None and abi >= _ABI_CUDA_13:
         # The first releases that know this layout crash on some cubins.
         fitting.sort(key=lambda tool: (tool.origin != "setting", tool.version < (13, 0, 0)))
     return tuple(fitting)
 
 
-def _missing(name: str, arch: str, every: Sequence[Tool]) -> str:
+def _missing(name: str, arch: str, tools: Sequence[Tool]) -> str:
     """Why no copy fits, and what to install."""
-    have = ", ".join(f"{tool} ({tool.origin})" for tool in every)
+    have = ", ".join(f"{tool} ({tool.origin})" for tool in tools)
     seen = f"{have} cannot read this architecture or ELF layout" if have else f"no copy of {name} is here"
-    verb = "update" if any(tool.origin == "wheel" for tool in every) else "install"
+    verb = "update" if any(tool.origin == "wheel" for tool in tools) else "install"
     return f"{name} for {arch} was not found: {seen}; {verb} the package nvidia-cuda-nvdisasm"
 
 
@@ -156,13 +156,13 @@ def machine_arch() -> str | None:
     if program is None or not Path("/dev/nvidiactl").exists():
         return None
     try:
-        said = run_tool(
+        output = run_tool(
             [program, "--query-gpu=compute_cap", "--format=csv,noheader"], timeout_seconds=_QUESTION_SECONDS
         )
     except ToolError as error:
         _log.info("%s: %s", program, error)
         return None
-    match = re.match(rb"(\d+)\.(\d)\s", said.stdout)
+    match = re.match(rb"(\d+)\.(\d)\s", output.stdout)
     return None if match is None else f"sm_{match[1].decode()}{match[2].decode()}"
 
 

@@ -64,14 +64,14 @@ class NvrtcResult:
 
 def find_nvrtc() -> tuple[Nvrtc, ...]:
     """Every copy, the newest first."""
-    found: dict[Path, Nvrtc] = {}
+    nvrtcs: dict[Path, Nvrtc] = {}
     for folder in _folders():
         for path in sorted(folder.glob("libnvrtc.so.*")):
             match = _LIBRARY.fullmatch(path.name)
             if match is not None:
                 headers = tuple(place for place in _header_folders(folder) if place.is_dir())
-                found.setdefault(path.resolve(), Nvrtc(path, int(match[1]), headers))
-    return tuple(sorted(found.values(), key=lambda copy: -copy.major))
+                nvrtcs.setdefault(path.resolve(), Nvrtc(path, int(match[1]), headers))
+    return tuple(sorted(nvrtcs.values(), key=lambda copy: -copy.major))
 
 
 def compile_by_nvrtc(

@@ -29,15 +29,15 @@ _INCLUDE: Final = re.compile(
 
 def project_folder(source: Path) -> Path:
     """The repository that a source is in, else a few folders above it that only its user may write to."""
-    found = source.parent
+    path = source.parent
     for above, folder in enumerate(source.parents):
         if (folder / ".git").exists():
             return folder
         if folder == home() or not _is_private(folder):
             break
         if above <= _WITHOUT_REPOSITORY:
-            found = folder
-    return found
+            path = folder
+    return path
 
 
 def _is_private(folder: Path) -> bool:
@@ -55,17 +55,17 @@ class ProjectHeaders:
 
     @cached_property
     def _by_name(self) -> dict[str, list[Path]]:
-        found: dict[str, list[Path]] = {}
+        result: dict[str, list[Path]] = {}
         seen = 0
         for folder, names, files in os.walk(self.project):
             names[:] = sorted(name for name in names if not name.startswith(".") and name not in _SKIPPED)
             seen += len(names) + len(files)
             for name in files:
                 if os.path.splitext(name)[1] in _SUFFIXES:  # noqa: PTH122  # a Path for each file is slow
-                    found.setdefault(name, []).append(Path(folder))
+                    result.setdefault(name, []).append(Path(folder))
             if seen > MAX_ENTRIES:
                 break
-        return found
+        return result
 
     def folder_of(self, name: str, source: Path) -> Path | None:
         """The folder below which a header has the name that a source includes it by, the nearest first."""
@@ -101,19 +101,19 @@ def reached(source: Path, text: str, folders: Sequence[Path], project: Path) -> 
         folders: Where the compiler looks for headers, in its order.
         project: Headers elsewhere are left out.
     """
-    found: dict[Path, str] = {}
+    result: dict[Path, str] = {}
     waiting = [(source, text)]
-    while waiting and len(found) < MAX_HEADERS:
+    while waiting and len(result) < MAX_HEADERS:
         place, content = waiting.pop()
         for quoted, name in included(content):
             header = _resolved(name, [place.parent, *folders] if quoted else folders)
-            if header is None or header in found or header == source or not header.is_relative_to(project):
+            if header is None or header in result or header == source or not header.is_relative_to(project):
                 continue
             body = read_text(header)
             if body is not None:
-                found[header] = body
+                result[header] = body
                 waiting.append((header, body))
-    return found
+    return result
 
 
 def _resolved(name: str, folders: Sequence[Path]) -> Path | None:

@@ -106,12 +106,12 @@ def mirror(root: Path, folder: Path, changed: Path, text: str) -> Overlay:
                 f"{root} holds more than {MAX_MIRRORED} files, too many to try a change of "
                 f"{changed.name} in; open the folder of one project"
             )
-        here = folder / Path(place).relative_to(root)
-        here.mkdir(parents=True, exist_ok=True)
+        path = folder / Path(place).relative_to(root)
+        path.mkdir(parents=True, exist_ok=True)
         # What a linked folder holds is seen as it is.
         for name in (*files, *(name for name in names if (Path(place) / name).is_symlink())):
             if Path(place) / name != changed:
-                (here / name).symlink_to(Path(place) / name)
+                (path / name).symlink_to(Path(place) / name)
     target = folder / changed.relative_to(root)
     if not target.parent.is_dir():
         raise SourceError(f"{changed} is not among the files of {root}; open the folder that it is in")

@@ -73,7 +73,7 @@ def columns(program: Program, profile: KernelProfile) -> Columns | None:
     return Columns(
         program=program,
         starts=tuple(int(start) for start in np.cumsum([0, *sizes[:-1]])),
-        warps=np.concatenate([one for one in warps if one is not None]),
+        warps=np.concatenate([warp for warp in warps if warp is not None]),
         threads=_all(threads),
         true=joined(_TRUE),
         samples=np.concatenate([_sampled(profile, function) for function in functions]),

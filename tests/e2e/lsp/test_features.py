@@ -406,7 +406,7 @@ async def test_commands_say_what_is_wrong(project: Path) -> None:
             await one.execute("gpadvisor.server.importProfile", str(project / "none.ncu-rep"))
         with pytest.raises(JsonRpcException, match=r"profile\.command is not set"):
             await one.execute("gpadvisor.server.profile", one.uri(NAME))
-        with pytest.raises(JsonRpcException, match="no rule is called"):
+        with pytest.raises(JsonRpcException, match="no rule and no stall reason is called"):
             await one.execute("gpadvisor.server.explain", "GPA999")
         assert (await one.execute("gpadvisor.server.explain", "GPA102")).startswith("# GPA102")
         assert (await one.ask("gpadvisor/explain", {"code": "GPA102"}))["markdown"].startswith("# GPA102")

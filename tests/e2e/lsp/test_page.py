@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,22 @@ async def test_a_new_profile_is_another_page(project: Path) -> None:
         await one.execute("gpadvisor.server.importProfile", asked["uri"])
         answer = await one.ask(PAGE, {**asked, "known": first["digest"]})
         assert json.loads(answer["document"])["advice"]["kernels"][0]["duration_ns"] == 5e5
+
+
+async def test_the_newest_profile_comes_first_though_an_older_one_is_known(project: Path) -> None:
+    """What an earlier server said of the older one is there at once; the newer one has to be read."""
+    async with editor(project) as one:
+        one.open(NAME)
+        await one.shown(NAME, measured)
+    os.utime(project / "run.ncu-rep", (1e9, 1e9))
+    (project / "newer.ncu-rep").write_bytes(report_of(KERNEL, duration_ns=5e5))
+    for asked in ({"uri": NAME}, {}):
+        async with editor(project) as one:
+            one.open(NAME)
+            await one.shown(NAME, measured)
+            answer = await one.ask(PAGE, {key: one.uri(value) for key, value in asked.items()})
+            assert answer["uri"] == one.uri("newer.ncu-rep")
+        (project / "newer.ncu-rep").write_bytes(report_of(KERNEL, duration_ns=6e5))
 
 
 async def test_two_profiles_stand_beside_each_other(project: Path) -> None:

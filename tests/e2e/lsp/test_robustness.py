@@ -392,9 +392,10 @@ async def test_a_source_that_does_not_compile_keeps_what_was_shown(tmp_path: Pat
 @pytest.mark.toolkit
 @pytest.mark.nvdisasm
 async def test_progress_can_be_cancelled_and_the_compiler_ends(tmp_path: Path) -> None:
-    """A compile that takes minutes, stopped by the button of the client's progress."""
+    """A compile that takes minutes, stopped by the button of its progress, whose title is short."""
     project = tmp_path / "project"
     project.mkdir()
+    name = f"{'owner_repository__' * 4}{NAME}"
     # Templates that double their work at each level; nothing is left of it in the machine code.
     slow = (
         "template <int N, int K> struct T\n"
@@ -402,9 +403,9 @@ async def test_progress_can_be_cancelled_and_the_compiler_ends(tmp_path: Path) -
         "template <int K> struct T<0, K> { static const int v = 1; };\n"
         "__global__ void k(int *p) { *p = T<19, 0>::v; }\n"
     )
-    (project / NAME).write_text(slow, encoding="utf-8")
+    (project / name).write_text(slow, encoding="utf-8")
     async with editor(project) as one:
-        one.open(NAME)
+        one.open(name)
         tokens = await one.until(
             lambda: [key for key, values in one.client.progress_reports.items() if values]
         )
@@ -422,7 +423,9 @@ async def test_progress_can_be_cancelled_and_the_compiler_ends(tmp_path: Path) -
         assert plain(one.own["gpadvisor/status"][-1])["state"] != "busy"
         kinds = [type(value).__name__ for value in one.client.progress_reports[tokens[0]]]
         assert kinds[0] == "WorkDoneProgressBegin"
-        assert one.client.progress_reports[tokens[0]][0].cancellable
+        begin = one.client.progress_reports[tokens[0]][0]
+        assert begin.cancellable
+        assert begin.title == "GPA: analysing ow...itory__kernel.cu"
 
 
 def _name(pid: int) -> str:

@@ -8,7 +8,16 @@ from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from tests import advice_values as values
 
-from gpadvisor.report import RuleMetadata, render_json, render_markdown, render_sarif, render_text
+from gpadvisor.report import (
+    RuleMetadata,
+    SarifOptions,
+    SarifSources,
+    render_json,
+    render_markdown,
+    render_sarif,
+    render_text,
+)
+from gpadvisor.report.placement import Repository
 
 RULES = (
     RuleMetadata(
@@ -85,5 +94,6 @@ def test_json(name: str, snapshot: SnapshotAssertion) -> None:
 
 @pytest.mark.parametrize("name", ["suppressed", "without_lines", "static"])
 def test_sarif(name: str, snapshot: SnapshotAssertion) -> None:
-    report = render_sarif(getattr(values, name)(), rules=RULES, root="/home/kim/spmv", sources=values.SOURCES)
+    options = SarifOptions(repository=Repository(root="/home/kim/spmv"), rules=RULES)
+    report = render_sarif(getattr(values, name)(), options, SarifSources(texts=values.SOURCES))
     assert report == snapshot(extension_class=Sarif)

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import tempfile
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,12 @@ RANKS = st.lists(
 )
 
 
-def summed(paths: list[Path], target: Path, *, merge: bool = False) -> bytes:
+_SMALL_REPORT = 3_000_000
+
+
+def summed(
+    paths: list[Path], target: Path, *, merge: bool = False, memory_bytes: int = MEMORY_BYTES
+) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         asked = {
             "files": [[str(path), path.name] for path in paths],
@@ -46,7 +53,7 @@ def summed(paths: list[Path], target: Path, *, merge: bool = False) -> bytes:
             "by": "rank",
             "merge": merge,
             "keep_going": False,
-            "memory_bytes": MEMORY_BYTES,
+            "memory_bytes": memory_bytes,
         }
         said = json.loads(answer(json.dumps(asked).encode()))
         assert said.get("bad") == {}, said
@@ -109,6 +116,73 @@ def check_sums(whole: Profile, profiles: list[Profile]) -> None:
         assert sum(k.launch.duration_ns or 0.0 for k in there) == pytest.approx(time)
         counts = [k.counts.warps.sum() for k in there if k.counts is not None]
         assert sum(counts) == sum(k.counts.warps.sum() for k in own if k.counts is not None)
+
+
+Cells = Counter[tuple[str, str, int, str]]
+
+
+def cells(profile: Profile) -> Cells:
+    """Samples, latency samples and executions by kernel, section, address and reason."""
+    found: Cells = Counter()
+    for kernel in profile.kernels:
+        if kernel.launch.failed:
+            continue
+        name, rows = kernel.launch.kernel, kernel.samples
+        for at, total in enumerate(rows.total.tolist()):
+            reason = kernel.reasons[int(rows.reason[at])].name
+            key = name, kernel.sections[int(rows.section[at])], int(rows.pc[at])
+            found[*key, reason] += total
+            found[*key, f"{reason}, latency"] += int(rows.latency[at])
+        if kernel.counts is not None:
+            for at, warps in enumerate(kernel.counts.warps.tolist()):
+                section = kernel.sections[int(kernel.counts.section[at])]
+                found[name, section, int(kernel.counts.pc[at]), "warps"] += warps
+    return found
+
+
+def check_cells(profiles: list[Profile], folder: Path, draw: random.Random) -> None:
+    """What the inputs have in each cell is in the sum, and in the merge of parts, in any order."""
+    files = [write_rank(folder, rank, profile) for rank, profile in enumerate(profiles)]
+    wanted: Cells = Counter()
+    for profile in profiles:
+        wanted.update(cells(profile))
+    wanted = +wanted
+    draw.shuffle(files)
+    assert +cells(load_bytes(summed(files, folder / "whole"))) == wanted
+    cuts = sorted(draw.sample(range(1, len(files)), draw.randrange(1, len(files))))
+    parts = []
+    for at, (start, end) in enumerate(zip([0, *cuts], [*cuts, len(files)], strict=True)):
+        summed(files[start:end], folder / f"part{at}", memory_bytes=draw.choice([24, 64]) << 20)
+        parts.append(folder / f"part{at}")
+    draw.shuffle(parts)
+    assert +cells(load_bytes(summed(parts, folder / "merged", merge=True))) == wanted
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_cell_is_conserved(seed: int, tmp_path: Path) -> None:
+    """Many launches of two kernels, and ranks that are the same to the last sample."""
+    draw = random.Random(seed)
+    profiles = []
+    for _ in range(draw.randrange(3, 9)):
+        rows = {
+            at: (total := draw.choice([1, 7, 1 << 40]), draw.randrange(total + 1))
+            for at in draw.sample(range(200), draw.randrange(1, 150))
+        }
+        times = tuple(float(draw.choice([0, 5, 5, 900])) for _ in range(draw.randrange(1, 9)))
+        profiles.append(rank_profile(rows, times, draw.choice([None, "n1"])))
+    profiles += [draw.choice(profiles) for _ in range(3)]
+    check_cells(profiles, tmp_path, draw)
+
+
+@pytest.mark.reports
+@pytest.mark.parametrize("seed", range(4))
+def test_every_cell_of_real_reports_is_conserved(seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    paths = sorted(Path(os.environ["GPADVISOR_REPORTS"]).glob("*.ncu-rep"))
+    small = [path for path in paths if path.stat().st_size < _SMALL_REPORT]
+    chosen = [load_profile(draw.choice(small)) for _ in range(draw.randrange(2, 6))]
+    chosen += [draw.choice(chosen) for _ in range(2)]
+    check_cells(chosen, tmp_path, draw)
 
 
 def test_extremes_and_whose_they_are(tmp_path: Path) -> None:

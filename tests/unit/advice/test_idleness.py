@@ -15,7 +15,7 @@ from gpadvisor.advice.idleness import APPLICATION, NOBODY, idleness
 from gpadvisor.cli import main
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.model.timeline import DeviceIdleness, DeviceWork, HostCalls, Timeline
-from gpadvisor.pipeline.idle import idle_of
+from gpadvisor.pipeline.timeline import idle_of
 
 SCHEMA = {
     "CUPTI_ACTIVITY_KIND_KERNEL": "start, end, deviceId, correlationId",
@@ -31,7 +31,14 @@ def timeline(work: list[Row], calls: list[Row], names: tuple[str, ...]) -> Timel
     w = np.array(work, np.int64).reshape(-1, 4)
     c = np.array(calls, np.int64).reshape(-1, 5)
     return Timeline(
-        work=DeviceWork(start_ns=w[:, 0], end_ns=w[:, 1], device=w[:, 2], correlation=w[:, 3]),
+        work=DeviceWork(
+            start_ns=w[:, 0],
+            end_ns=w[:, 1],
+            device=w[:, 2],
+            correlation=w[:, 3],
+            kernel=np.full(len(w), -1),
+            shape=np.full((len(w), 6), -1),
+        ),
         calls=HostCalls(start_ns=c[:, 0], end_ns=c[:, 1], thread=c[:, 2], correlation=c[:, 3], name=c[:, 4]),
         names=names,
     )
@@ -161,7 +168,7 @@ def test_damaged_and_foreign_files(tmp_path: Path) -> None:
         with pytest.raises(ProfileFormatError, match="cannot be read as an export"):
             idle_of(path)
     path.write_bytes(b"text")
-    with pytest.raises(ProfileFormatError, match="is no SQLite export"):
+    with pytest.raises(ProfileFormatError, match="is no timeline"):
         idle_of(path)
     with pytest.raises(ProfileFormatError, match="cannot be read: No such file"):
         idle_of(tmp_path / "none")

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 
 import pytest
 from tests.assembly import assemble, function_of
+from tests.cubin_parts import Part, Sym, code, elf
 
+from gpadvisor.analyzer.build import build_program
 from gpadvisor.analyzer.flow import control_transfers
 from gpadvisor.analyzer.partition import split_section
-from gpadvisor.cubin import CodeSection, CodeSymbol
+from gpadvisor.cubin import CodeSection, CodeSymbol, read_cubin
 from gpadvisor.model.ids import LoopId, SourceLocation
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.program import FunctionKind, InlineFrame, LineEntry
+from gpadvisor.sass.listing import SassLine
 
 
 def section(*symbols: tuple[str, int, bool]) -> CodeSection:
@@ -58,6 +61,18 @@ def test_a_call_that_never_returns_is_a_branch() -> None:
     found = split_section(section(("k", 0, True)), code, flows)
     assert [(part.start, part.end) for part in found] == [(0, 5)]
     assert flows[1].name == "BRANCH"
+
+
+def test_copies_of_a_function_under_one_name_are_one() -> None:
+    """What was counted there would else be in each of them."""
+    copy = Part(".text.min", code(2))
+    cubin = read_cubin(
+        elf([Part(".text.k", code(2)), copy, copy], [Sym("k", ".text.k"), Sym("min", ".text.min")])
+    )
+    assert [one.name for one in cubin.sections] == ["k", "min", "min"]
+    lines = (SassLine(None, "MOV", "R0, R1"), SassLine(None, "EXIT", ""))
+    program = build_program(cubin, {"k": lines, "min": lines})
+    assert [one.name for one in program.functions] == ["k", "min"]
 
 
 def test_loop_nest() -> None:

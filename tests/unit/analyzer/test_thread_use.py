@@ -62,6 +62,16 @@ def test_a_loop_that_steps_by_the_grid() -> None:
     assert _use(FLAT + stride.replace("R8, R8, c[0x0][0xc], RZ", "R8, R8, 0x1, RZ")).grid_stride is None
 
 
+def test_blocks_of_two_dimensions_may_be_numbered_along_one() -> None:
+    row = "S2R R1, SR_CTAID.Y\nS2R R0, SR_CTAID.X\n"
+    start = FLAT.index("S2R R10")
+    use = _use(f"{row}IMAD R0, R1, c[0x0][0xc], R0\n{FLAT[start:]}{END}")
+    assert (use.flat, use.roles, use.guarded) == (True, None, True)
+    # By the grid's other size two blocks may be the same, and columns of blocks are no numbering.
+    assert _use(f"{row}IMAD R0, R1, c[0x0][0x10], R0\n{FLAT[start:]}{END}").roles is not None
+    assert _use(f"{row}IMAD R0, R0, c[0x0][0xc], R1\n{FLAT[start:]}{END}").roles is not None
+
+
 def test_shared_memory_addressed_by_the_thread_is_a_tile() -> None:
     tile = "SHF.L.U32 R5, R10, 0x2, RZ\nplace| STS [R5], R9\nBAR.SYNC.DEFER_BLOCKING 0x0\n"
     code = listing(FLAT + tile + END)

@@ -26,7 +26,7 @@ from gpadvisor.editor.show.options import Options, Stale
 from gpadvisor.model.finding import BaselineKind, EditorAnalysis, LedgerEntry
 from gpadvisor.model.profile import Evidence
 
-PAGES = Options(rule_page="https://rules/{code}.md")
+PAGES = Options(rule_page="https://rules/{code}-{slug}.md")
 EDITED = SOURCE.replace("scaled(in[j])", "twice(in[j])")
 
 
@@ -44,14 +44,15 @@ def _hover(
 def test_the_whole_hover() -> None:
     assert _hover(analysis(), options=PAGES) == (
         "**1.15x (1.12-1.19): Code Reordering** for `gather<1>`, 34 % of GPU time: 1.06x (1.05-1.07) "
-        "of the run ([why](https://rules/GPA202.md))\n"
+        "of the run ([why](https://rules/GPA202-code-reordering.md))\n"
         "\n"
         "60 % of the 1,000 samples of `gather<1>` are on this line; it causes 2.0 %.\n"
         "\n"
         "| stall | samples | waits for |\n"
         "|--|--:|--|\n"
-        "| long scoreboard | 580 (58 %) | line 6: LDG.E loads it here |\n"
-        "| selected | 20 (2.0 %) | plain selected |\n"
+        "| [long scoreboard](https://rules/stall-long_scoreboard.md) | 580 (58 %) "
+        "| line 6: LDG.E loads it here |\n"
+        "| [selected](https://rules/stall-selected.md) | 20 (2.0 %) | plain selected |\n"
         "\n"
         "Change: Move the load at gather.cu:6 up.  \n"
         "Here: 58 % of the samples of gather\\<1\\> wait for LDG.E on this line.\n"

@@ -26,6 +26,12 @@ def test_sentences_are_cut_between_words() -> None:
     assert words.shorten("It waits. Then it goes on for long.", 30) == "It waits. Then it goes on..."
 
 
+def test_a_long_name_keeps_both_ends() -> None:
+    assert words.middle_out("kernel.cu", 9) == "kernel.cu"
+    assert words.middle_out("owner_repository__kernel.cu", 16) == "owner_r...nel.cu"
+    assert words.middle_out("owner_repository__kernel.cu", 17) == "owner_r...rnel.cu"
+
+
 def test_names_cannot_leave_their_place() -> None:
     assert words.escape("a_b*c<d>") == "a\\_b\\*c\\<d\\>"
     assert words.clean("a\nb\u202ec") == "a b\N{REPLACEMENT CHARACTER}c"

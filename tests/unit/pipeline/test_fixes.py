@@ -99,7 +99,8 @@ def test_unrolling_takes_the_loop_of_the_scope_or_the_innermost_one() -> None:
     (fix, _) = offered(SCALE, finding("GPA201", 14, "scale", scope=10), LaunchFacts(trips={10: 8}))
     assert fix.title == "Add #pragma unroll 8, all of the loop's passes [GPA201]"
     # The compiler unrolls four times by itself, which would be nothing new.
-    (fix, _) = offered(SCALE, finding("GPA201", 14, "scale", scope=10), LaunchFacts(copies={10: 4}))
+    further = LaunchFacts(copies={10: 4}, lacks_warps=True)
+    (fix, _) = offered(SCALE, finding("GPA201", 14, "scale", scope=10), further)
     assert fix.title == "Add #pragma unroll 16 [GPA201]"
     (fix, _) = offered(GATHER, finding("GPA201", 11, "gather"))
     assert fix.title == "Unroll 4 times instead of 2 [GPA201]"
@@ -108,6 +109,12 @@ def test_unrolling_takes_the_loop_of_the_scope_or_the_innermost_one() -> None:
         for fix in offered(GATHER.replace("unroll 2", "unroll 4"), finding("GPA201", 11))
         if fix.change == "unroll"
     ]
+
+
+def test_a_loop_that_the_compiler_has_unrolled_further_is_not_unrolled_less() -> None:
+    launch = LaunchFacts(copies={10: 16})
+    found = offered(SCALE, finding("GPA201", 14, "scale", scope=10), launch)
+    assert not [fix for fix in found if fix.change == "unroll"]
 
 
 def test_the_head_of_a_loop_in_another_file_means_no_line_of_this_one() -> None:

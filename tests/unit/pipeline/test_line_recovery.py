@@ -125,6 +125,19 @@ def test_a_source_with_another_kernel_of_that_name_gives_no_lines(project: Path)
     assert "stencil.cu" in message
 
 
+def test_of_two_files_that_define_the_kernel_and_give_no_lines_both_are_told(project: Path) -> None:
+    """As of a kernel that a program and its tests both define, in other versions than the one profiled."""
+    other = f'extern "C" __global__ void {KERNEL.entry}(int *out) {{ out[0] = 1; }}\n'
+    for name in ("stencil.cu", "tests.cu"):
+        (project / "src" / name).write_text(other, encoding="utf-8")
+    found = advice(project)
+    (message,) = said(found, ProblemCode.NO_LINE_INFO)
+    cure = "2 files here define it (stencil.cu, tests.cu); --lines-from FILE names the one"
+    assert message.endswith(f"; {cure}")
+    text = render_text(found, width=200, color=False, sources={})
+    assert f"{KERNEL.entry}: {cure}." in " ".join(text.split())
+
+
 def test_of_two_sources_the_one_with_the_same_code_counts(project: Path) -> None:
     (project / "a.cu").write_text(TEXT.replace("__syncthreads();", ""), encoding="utf-8")
     (message,) = said(advice(project), ProblemCode.LINES_RECOVERED)

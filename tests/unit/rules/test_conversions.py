@@ -42,6 +42,16 @@ FILTER = """
     STG.E [R10.64], R8 // 13
     EXIT
 """
+# A product in half of floats that are made half for it, of which the pipe of special functions does two.
+HALVES = """
+    load| LDG.E.CONSTANT.SYS R2, [R20] // 10
+    LDG.E.CONSTANT.SYS R4, [R22] // 10
+    one| F2F.F16.F32 R3, R2 // 10
+    two| F2F.F16.F32 R5, R4 // 10
+    use| HFMA2 R0, R3.H0_H0, R5.H0_H0, R0.H0_H0 // 10
+    STG.E [R8.64], R0 // 14
+    EXIT
+"""
 
 
 def _context(text: str, metrics: dict[str, float]) -> KernelContext:
@@ -60,7 +70,8 @@ def _cure(text: str, metrics: dict[str, float]) -> str:
 def test_a_sum_of_what_may_not_be_there_is_a_sum() -> None:
     (function,) = listing(GUARDED).program.functions
     found = conversions(function)
-    assert [function.lines[at].location.line for at in found.summed if function.lines[at]] == [11, 11]
+    lines = [function.lines[at] for at in found.summed]
+    assert [line.location.line for line in lines if line is not None] == [11, 11]
     assert len(found.sums) == 1
 
 
@@ -89,3 +100,15 @@ def test_bits_take_issue_slots() -> None:
 
 def test_a_pipe_that_has_room_needs_nothing() -> None:
     assert isinstance(OPTIMIZER.match(_context(GUARDED, {XU: 50.0})), Rejection)
+
+
+def test_factors_are_multiplied_as_they_were_loaded() -> None:
+    found = OPTIMIZER.match(_context(HALVES, {XU: 90.0, ISSUE: 60.0}))
+    assert isinstance(found, Match), found
+    assert found.title.startswith("2 conversions from float to half at ")
+    assert "multiply and add in float" in found.cure
+
+
+def test_halves_that_are_stored_are_what_was_asked_for() -> None:
+    stored = HALVES.replace("[R8.64], R0", "[R8.64], R3")
+    assert isinstance(OPTIMIZER.match(_context(stored, {XU: 90.0, ISSUE: 60.0})), Rejection)

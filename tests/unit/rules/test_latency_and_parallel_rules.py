@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,9 +12,11 @@ import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.analyzer.thread_use import thread_use
+from gpadvisor.estimators.block_shapes import BlockShape
 from gpadvisor.estimators.constants import RUN_TO_RUN
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import next_block, shape
+from gpadvisor.estimators.row_reliefs import row_reliefs
 from gpadvisor.evidence.launches import freedom
 from gpadvisor.evidence.queries import location_text
 from gpadvisor.model.advice import Match, Rejection
@@ -387,6 +390,27 @@ def test_loads_behind_stores_to_one_element_wait_together_without_them() -> None
     assert 1.25 < estimate.expected < 1000 / (1000 - 480)  # its instructions stay
 
 
+def test_accesses_that_a_register_replaces_take_no_time_of_their_own() -> None:
+    copies = "".join(
+        f"load{at}| LDS R2, [R6+{4 * at:#x}] // 5\nuse{at}| FFMA R8, R2, R9, R8 // 5\n"
+        f"store{at}| STS [R11], R8 // 5\n"
+        for at in range(4)
+    )
+    shared = DependencyClass.SHARED_MEMORY
+    rows = [
+        *(Row("short_scoreboard", f"use{at}", 200, 200, f"load{at}", shared, distance=1) for at in range(4)),
+        Row("selected", "use0", 200),
+    ]
+    stored = [Row("wait", f"store{at}", 50) for at in range(4)]
+    expected = []
+    for more in ([Row("wait", "use0", 200)], stored):
+        context = context_of(listing(copies + "EXIT"), [*rows, *more])
+        expected.append(
+            code_reordering.OPTIMIZER.estimate(context, _match(code_reordering, context)).expected
+        )
+    assert expected[1] > 1.1 * expected[0]
+
+
 def test_a_register_that_is_overwritten_too_soon_is_not_used() -> None:
     war = DependencyClass.WRITE_AFTER_READ
     rows = [Row("long_scoreboard", "next", 50, 40, "store", war), Row("selected", "next", 50)]
@@ -612,6 +636,19 @@ def test_a_full_grid_and_a_fullest_sm() -> None:
     assert block_increase.OPTIMIZER.estimate(context, found).expected == pytest.approx(1.6 / 1.2)
 
 
+def test_blocks_that_are_there_at_once_may_be_more_on_some_sms() -> None:
+    """As Rodinia's streamcluster: 48 of 80 SMs have two blocks, the others one."""
+    found = _match(block_increase, _launch(ROWS, grid=128, block=512))
+    assert found.title == "some SMs have more blocks than the others"
+    assert "Launch 512 blocks of 128 threads instead of 128 of 512" in found.cure
+    assert found.parallel is not None
+    assert found.parallel.factor == pytest.approx(1.25 / (7 * 80 / 512))
+    counted = {"sm__cycles_active.avg": 990.0, "gpc__cycles_elapsed.max": 1000.0}
+    assert "all blocks are there at once" in _reason(
+        block_increase, _launch(ROWS, grid=128, block=512, metrics=counted)
+    )
+
+
 def test_a_wave_that_was_never_there_has_no_tail() -> None:
     """As 1220 blocks of which SMs were taken to hold 12 and had 2, told that the last ones leave SMs idle."""
     grid = 80 * 18  # one wave and a half of 12 on each SM
@@ -740,6 +777,27 @@ def _two_axes(
     return replace(context, profile=replace(context.profile, launch=launch))
 
 
+@pytest.mark.parametrize(("data", "passes"), [(42.0, 3.0), (21.0, 1.5), (None, None)])
+def test_passes_that_rows_of_a_block_take_are_counted_by_loads_of_units(
+    data: float | None, passes: float | None
+) -> None:
+    """Blocks of 3 x 3 threads without samples: three rows take three passes, unless two share a line."""
+    metrics = {"l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed": 28.0}
+    if data is not None:
+        metrics["l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"] = data
+    context = _two_axes(_launch(WAITING, STRIDED, block=9, metrics=metrics), (9, 9, 1), (3, 3, 1))
+    assert context.profile is not None
+    held = shape(context, context.profile, 100, 256)
+    assert held is not None
+    reliefs = row_reliefs(
+        context, context.profile, BlockShape(block=(32, 8, 1), grid=None, held=held), 32 / 9
+    )
+    left = {one.resource: one.remaining for one in reliefs}["L1 data"]
+    full_warps = 9 / 32
+    expected = math.sqrt(1 / 3) * full_warps if passes is None else full_warps / passes
+    assert left == pytest.approx(expected)
+
+
 def test_two_axes_keep_both_with_whole_warps_along_the_first() -> None:
     # As 81 blocks of 3 x 3 threads on a small GPU, of a kernel that loops by the grid: 7.8x was gained.
     second = (
@@ -799,6 +857,44 @@ def test_a_block_that_has_an_sm_for_itself() -> None:
     estimate = thread_increase.OPTIMIZER.estimate(context, found)
     assert "15.0 % of the elapsed time passes without a warp, which goes" in estimate.reason
     assert 1 / 0.85 < estimate.expected < 0.95 / 0.6
+
+
+@pytest.mark.parametrize(("sectors", "told"), [(32, True), (4, False)])
+def test_a_gain_by_fewer_sectors_is_told_as_that(sectors: int, told: bool) -> None:
+    """As a transposition by blocks of 32 x 32 threads, of which a narrower block joins rows in a sector."""
+    text = (
+        "S2R R0, SR_TID.X\nS2R R1, SR_CTAID.X\nIMAD R0, R1, c[0x0][0x0], R0\n"
+        "S2R R3, SR_TID.Y\nS2R R4, SR_CTAID.Y\nIMAD R3, R4, c[0x0][0x4], R3\n"
+        "ISETP.GE.AND P0, PT, R0, c[0x0][0x170], PT\n@P0 EXIT\n"
+        "IMAD R6, R0, c[0x0][0x170], R3\nIMAD.WIDE R6, R6, 0x4, R8\nload| LDG.E R2, [R6.64]\n"
+        "use| FADD R5, R2, R2\nstore| STG.E [R6.64], R5\nEXIT"
+    )
+    counted = {
+        "sm__cycles_active.avg": 850.0,
+        "gpc__cycles_elapsed.max": 1000.0,
+        "smsp__warps_active.avg.per_cycle_active": 6.4,
+    }
+    taken = dict.fromkeys(("load", "store"), 1000.0 * sectors)
+    name = "memory_l2_theoretical_sectors_global"
+    context = _two_axes(
+        _launch(
+            WAITING,
+            text,
+            grid=16384,
+            block=1024,
+            registers=16,
+            metrics=counted,
+            counts=dict.fromkeys(("load", "store"), (1000, 32000)),
+            pc_metrics={name: taken, f"{name}_ideal": dict.fromkeys(taken, 4000.0)},
+        ),
+        (128, 128, 1),
+        (32, 32, 1),
+    )
+    found = _match(thread_increase, context)
+    assert (
+        found.title == "a warp of a block of 32 x 32 threads takes 8.0 times the sectors that it needs"
+    ) is told
+    assert found.replaced_by == ("GPA106" if told else "")
 
 
 @pytest.mark.parametrize(("rows", "early"), [(1, True), (50, False)])

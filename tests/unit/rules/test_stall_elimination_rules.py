@@ -529,6 +529,16 @@ def test_scattered_accesses_are_told_apart_by_their_addresses(
     assert words in _match(memory_transaction_reduction, _scattered(address, sectors)).cure
 
 
+@pytest.mark.parametrize(("distance", "whole"), [(0x20, True), (0x100, False)])
+def test_values_of_a_thread_that_are_tested_one_by_one(distance: int, whole: bool) -> None:
+    """As the results of a tile of 8 x 8, each behind a test that it is inside of the matrix."""
+    tested = [f"@{'!' * (i % 2)}P{i} LDG.E R{10 + i}, [R2.64+{4 * i:#x}]" for i in range(1, 7)]
+    address = f"IMAD.WIDE R2, R0, {distance:#x}, R6\n" + "\n".join(tested)
+    found = _match(memory_transaction_reduction, _scattered(address, 32, load="@P0 LDG.E R4, [R2.64]"))
+    assert ("accesses of 16 bytes where all is inside" in found.cure) is whole
+    assert ("follow each other (a structure of arrays" in found.cure) is not whole
+
+
 @pytest.mark.parametrize(
     ("other", "words"),
     [

@@ -58,9 +58,11 @@ def test_the_pragma_that_is_there() -> None:
 
 
 def test_pointers_that_may_overlap() -> None:
-    assert added(values.CODE_REORDERING) == "Pointers without __restrict__: out, in, idx."
+    assert added(values.CODE_REORDERING) == ""  # to load for the next pass changes no pointer
+    held = replace(values.CODE_REORDERING, advice="Mark the pointers const __restrict__.")
+    assert added(held) == "Pointers without __restrict__: out, in, idx."
     text = values.GATHER_SOURCE.replace("*in", "*__restrict__ in").replace("*idx", "*__restrict__ idx")
-    assert added(values.CODE_REORDERING, {values.GATHER_FILE: text}) == ""
+    assert added(held, {values.GATHER_FILE: text}) == ""
 
 
 def test_launch_bounds_that_are_there() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import jsonschema
 import numpy as np
@@ -13,17 +14,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.optimizer_values import Row, context_of, listing
 
+from gpadvisor.advice.evaluate import EstimatedMatch
 from gpadvisor.errors import ProfileMismatchError
+from gpadvisor.estimators.constants import MODEL_OFF
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.model.advice import Estimate
+from gpadvisor.evidence.queries import kernel_scope
+from gpadvisor.model.advice import Estimate, Match, Region, Relief
 from gpadvisor.model.profile import MetricValue, PcSamples
 from gpadvisor.model.stalls import stall_reason
+from gpadvisor.pipeline.limits import within_limits
+from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.views.potential.adapted import parts
 from gpadvisor.views.potential.build import potential
 from gpadvisor.views.potential.equations import HongKim, Printed, gpuperf, hong_kim
 from gpadvisor.views.potential.formats import potential_schema, render_json, render_text, shares
 from gpadvisor.views.potential.model import Benefit, ModelInputs, Potential, Promise, ShownPotential
-from gpadvisor.views.potential.words import sentences
+from gpadvisor.views.potential.words import GPUPERF, sentences
 
 FX_5600 = HongKim(
     clock_hz=1e9, bandwidth=80e9, sms=16, dram_latency=420, departure_delay=10, bytes_per_warp=128,
@@ -242,25 +248,51 @@ def test_barriers_are_what_was_sampled() -> None:
     assert found.share(Benefit.SERIAL) == pytest.approx(0.3)
 
 
-def promise(expected: float, *benefits: Benefit, bounded: bool = True) -> Promise:
-    speedup = Estimate(low=1, expected=expected, high=expected, paper=None, equation="", reasons=())
-    return Promise(code="A", name="Cure", speedup=speedup, benefits=benefits, bounded=bounded)
+def limited(expected: float, **changes: Any) -> Estimate:
+    """The estimate of a change that is about the kernel's waits for memory, within its limits."""
+    context = kernel()
+    assert context.blame is not None
+    rows = np.flatnonzero(context.blame.rows.samples)
+    region = Region(scope=kernel_scope(context.program, context.kernel), rows=rows, active_samples=0)
+    one = EstimatedMatch(
+        optimizer=OPTIMIZERS[0],
+        match=Match(title="", advice="", regions=(region,), **changes),
+        estimate=Estimate(low=1, expected=expected, high=expected, paper=None, equation="", reasons=()),
+        matched_samples=1000,
+        matched_latency=0,
+    )
+    (found,), _ = within_limits(context, "kernel", ((one,), ()))
+    assert found.estimate is not None
+    return found.estimate
 
 
 def made(context: KernelContext | None = None) -> Potential:
     return potential(kernel() if context is None else context, "kernel", None)
 
 
-def test_a_promise_beyond_the_bound_is_told_and_a_launch_has_none() -> None:
+def test_a_promise_beyond_the_bound_is_lowered_to_it_and_told() -> None:
     found = made()
-    most = found.bound(Benefit.ITILP)
-    over, within = promise(most * 1.5, Benefit.ITILP), promise(1.001, Benefit.ITILP)
-    launch = promise(99, Benefit.ITILP, bounded=False)
-    said = " ".join(
-        sentences(ShownPotential(potential=found, promises=(over, within, launch), time_share=None))
-    )
-    assert said.count("promises") == 1
-    assert "at most for parallelism" in said
+    most = found.bound(Benefit.MEMLP, off=MODEL_OFF)
+    assert limited(0.99 * most).cap is None
+    over = limited(1.5 * most)
+    assert over.expected == pytest.approx(most)
+    assert over.cap is not None
+    assert (over.cap.limit, over.cap.before) == (GPUPERF, pytest.approx(1.5 * most))
+    assert "(memory) is" in over.cap.reason
+    assert over.cap.reason in over.reason
+    held = Promise(code="A", name="Cure", speedup=over, benefits=(Benefit.MEMLP,))
+    free = replace(held, speedup=limited(0.99 * most))
+    said = " ".join(sentences(ShownPotential(potential=found, promises=(held, free), time_share=None)))
+    assert said.count("is held to") == 1
+    assert f"Cure (A) is held to {most:.2f}x at most: all that it saves (memory)" in said
+
+
+@pytest.mark.parametrize("unit", ["DRAM", "LSU pipe", "ADU pipe", "issue"])
+def test_less_work_for_a_pipe_or_dram_has_no_bound_in_the_model(unit: str) -> None:
+    """The model takes the bytes and the instructions as they are for the least."""
+    relieved = Relief(resource=unit, remaining=0.9, remaining_best=0.9)
+    over = limited(1.5 * made().bound(Benefit.MEMLP), relieves=(relieved,))
+    assert over.cap is None or over.cap.limit != GPUPERF
 
 
 def test_where_model_and_samples_differ_it_is_said() -> None:

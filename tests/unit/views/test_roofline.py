@@ -17,12 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.optimizer_values import Row, context_of, listing
 
+from gpadvisor.advice import NO_THRESHOLDS, advise_kernel
+from gpadvisor.advice.evaluate import EstimatedMatch
 from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.model.advice import Estimate, Relief
+from gpadvisor.model.advice import Estimate, Match, Relief
 from gpadvisor.model.profile import MetricValue, PcSamples
+from gpadvisor.pipeline.limits import within_limits
+from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.views.roofline.accesses import no_conflict, stride_1
-from gpadvisor.views.roofline.advice import Proposal, caps, follows
+from gpadvisor.views.roofline.advice import Proposal, caps, follows, left_alone
 from gpadvisor.views.roofline.build import roofline
 from gpadvisor.views.roofline.formats import render_csv, render_json, roofline_schema
 from gpadvisor.views.roofline.model import Basis, CeilingKind, Figure, Level, RegionKind, Roofline, WallKind
@@ -373,12 +377,61 @@ def test_the_suggestion_is_the_one_that_raises_the_nearest_ceiling() -> None:
     assert follows(made(), [first, second]) is first
 
 
-def test_a_promise_beyond_a_ceiling_that_stays_is_told() -> None:
-    full = made(kernel({**SCALARS, "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed": 80.0}))
-    over, raised = proposal("A", 2.0), proposal("B", 2.0, "LSU pipe")
-    assert [cap.proposal for cap in caps(full, [over, raised])] == [over]
-    said = " ".join(sentences(ShownKernel(roofline=full, proposals=(over,), time_share=None)))
-    assert "A (A) promises 2.00x; LSU pipe at 80.0 %, which it leaves as it is, allows 1.25x at most." in said
+LSU = "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained"
+
+
+def finding(code: str, expected: float, *relieves: str) -> EstimatedMatch:
+    one = proposal(code, expected, *relieves)
+    return EstimatedMatch(
+        optimizer=next(rule for rule in OPTIMIZERS if rule.code == code),
+        match=Match(title=code, advice=code, regions=(), relieves=one.relieves),
+        estimate=one.speedup,
+        matched_samples=1000,
+        matched_latency=0,
+    )
+
+
+def test_a_promise_beyond_a_ceiling_that_stays_is_lowered_to_it_and_told() -> None:
+    context = kernel({**SCALARS, f"{LSU}_elapsed": 80.0})
+    over, raised = finding("GPA105", 2.0), finding("GPA106", 1.5, "LSU pipe")
+    evaluated = within_limits(context, "kernel(float*)", ((over, raised), ()))
+    first, second = (one.estimate for one in evaluated[0])
+    assert first is not None
+    assert second == raised.estimate
+    assert (first.expected, first.low, first.high) == pytest.approx((1.25, 1.0, 1.25 * 1.03))
+    assert first.cap is not None
+    assert (first.cap.limit, first.cap.speedup, first.cap.before) == ("LSU pipe", pytest.approx(1.25), 2.0)
+    assert first.reasons == (f"at most 1.25x: {first.cap.reason}",)
+    assert first.cap.reason == f"LSU pipe is at 80.0 % of its peak, which it leaves as it is ({LSU}_elapsed)"
+    found = advise_kernel(context, (), limits=NO_THRESHOLDS, evaluated=evaluated)
+    assert [one.code for one in found.suggestions] == ["GPA106", "GPA105"], (
+        "the lowered one ranks by what is left"
+    )
+    held = replace(proposal("A", 2.0), speedup=first)
+    full = made(context)
+    assert [cap.ceiling.name for cap in caps(full, [held, proposal("B", 2.0)])] == ["LSU pipe"]
+    said = " ".join(sentences(ShownKernel(roofline=full, proposals=(held,), time_share=None)))
+    assert "A (A) is held to 1.25x: LSU pipe is at 80.0 %, which it leaves as it is." in said
+
+
+def test_a_ceiling_is_of_a_change_that_leaves_its_load_as_it_is() -> None:
+    def kept(metric: str, *relieves: Relief, relaunched: bool = False) -> str | None:
+        others = {name: value for name, value in SCALARS.items() if LSU not in name}
+        above = made(kernel({**others, metric: 80.0})).ceilings
+        found = left_alone(above, relieves, relaunched=relaunched)
+        return None if found is None else found.name
+
+    elapsed, active = f"{LSU}_elapsed", f"{LSU}_active"
+    perhaps = Relief(resource="LSU pipe", remaining=1.0, remaining_best=0.5)
+    fewer = Relief(resource="issue", remaining=0.5, remaining_best=0.5)
+    other = Relief(resource="ALU pipe", remaining=0.5, remaining_best=0.5)
+    assert kept(elapsed) == "LSU pipe"
+    assert kept(elapsed, perhaps) != "LSU pipe", "it may be relieved"
+    assert kept(elapsed, fewer) != "LSU pipe", "instructions go, and of which pipe is not known"
+    assert kept(elapsed, fewer, other) == "LSU pipe"
+    assert kept(elapsed, relaunched=True) == "LSU pipe"
+    assert kept(active) == "LSU pipe"
+    assert kept(active, relaunched=True) != "LSU pipe", "of the SMs that have work now"
 
 
 def test_json_is_what_its_schema_says_and_csv_has_every_row() -> None:

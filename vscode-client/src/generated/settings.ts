@@ -42,6 +42,8 @@ export interface Settings {
   readonly "profiles.patterns": readonly string[];
   /** How many profiles of a folder are read, the newest first. */
   readonly "profiles.max": number;
+  /** File of the folder, such as .gpadvisor-ledger.jsonl, that gets a line for each fix that was applied and profiled again: what was predicted, and what came. None where it is empty. */
+  readonly "profiles.ledger": string;
   /** Architecture to compile for, such as `sm_90`, where no profile names the source; empty: that of `gpadvisor.toml`, of the compile command, or of this machine's GPU. */
   readonly "analysis.arch": string;
   /** Compiler flags for sources that no `compile_commands.json` names. */
@@ -96,6 +98,7 @@ export const DEFAULTS: Settings = {
   "profiles.enable": true,
   "profiles.patterns": ["**/*.gpadvisor", "**/*.ncu-rep", "**/*.ncu-repz"],
   "profiles.max": 10,
+  "profiles.ledger": "",
   "analysis.arch": "",
   "analysis.flags": [],
   "analysis.model": "onSave",

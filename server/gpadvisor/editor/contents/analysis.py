@@ -72,10 +72,10 @@ def advise_wanted(
     if input_kind(path) is InputKind.SOURCE:
         begin_reading(path)
     analysis = analyse_file(path, request, progress, cache)
-    seen = SeenSources(cache, request.root)
-    sources = sources_of(analysis, request, progress, seen)
+    seen_sources = SeenSources(cache, request.root)
+    sources = sources_of(analysis, request, progress, seen_sources)
     if analysis.profile is not None:
-        seen.remember(analysis.sha256, make_places(sources, request.root).local, sources.local)
+        seen_sources.remember(analysis.sha256, make_places(sources, request.root).local, sources.local)
     texts = _baselines(analysis, sources, request, cache)
     known = {file: one.text for file, one in texts.items() if one.text is not None}
     sources = replace(sources, profiled={**known, **sources.profiled})
@@ -105,14 +105,14 @@ def _shown(advised: AdvisedFile, texts: Mapping[str, ProfiledText], places: Plac
     analysis = advised.analysis
     for analysed in analysis.kernels:
         places.know(analysed.context.program)
-    facts = {places.name(file): known for file, known in advised.facts.items()}
+    facts = {places.name(file): source_facts for file, source_facts in advised.facts.items()}
     texts_then = {places.name(file): text for file, text in advised.texts.items()}
     definitions = analysis.source_lines.definitions
     kernels = [
-        one
-        if one.place is not None or one.kernel not in definitions
-        else replace(one, place=_defined(definitions[one.kernel], places))
-        for one in _kernels(advised, facts, texts_then, places)
+        kernel_input
+        if kernel_input.place is not None or kernel_input.kernel not in definitions
+        else replace(kernel_input, place=_defined(definitions[kernel_input.kernel], places))
+        for kernel_input in _kernels(advised, facts, texts_then, places)
     ]
     lines = [kernel_lines(one.advised.analysed.context, list(one.rows), places) for one in kernels]
     comments = {places.name(file): found for file, found in advised.comments.items()}
@@ -126,8 +126,8 @@ def _shown(advised: AdvisedFile, texts: Mapping[str, ProfiledText], places: Plac
         collector=None if profile is None else profile.collector,
         collected_at=None if profile is None else profile.created,
         kernels=tuple(
-            kernel_view(kernel, own, found, analysis.launches)
-            for kernel, own in zip(kernels, lines, strict=True)
+            kernel_view(kernel, line, found, analysis.launches)
+            for kernel, line in zip(kernels, lines, strict=True)
         ),
         launches=launch_views(analysis.launches),
         files=files,
@@ -188,7 +188,7 @@ def _kernels(
 ) -> list[KernelInput]:
     """By share of GPU time, as the advice has them."""
     order = {id(advice): position for position, advice in enumerate(advised.advice.kernels)}
-    kernels = sorted(advised.kernels, key=lambda one: order.get(id(one.advice), len(order)))
+    kernels = sorted(advised.kernels, key=lambda kernel: order.get(id(kernel.advice), len(order)))
     return [_kernel(one, facts, texts, places) for one in kernels]
 
 
@@ -213,7 +213,7 @@ def _kernel(
 
 def _deepest(kernels: Sequence[AnalysedKernel], places: Places) -> dict[str, int]:
     """The largest line of each file that the line tables name."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     entries = {
         line
         for kernel in kernels
@@ -223,8 +223,8 @@ def _deepest(kernels: Sequence[AnalysedKernel], places: Places) -> dict[str, int
     }
     for entry in entries:
         for place in places.chain(entry):
-            found[place.file] = max(found.get(place.file, 0), place.line)
-    return found
+            result[place.file] = max(result.get(place.file, 0), place.line)
+    return result
 
 
 def _files(
@@ -240,7 +240,11 @@ def _files(
     for one in lines:
         for place, line in one.lines.items():
             data.setdefault(place.file, []).append(line)
-    names = {*data, *found.by_file, *(one.place.file for one in kernels if one.place is not None)}
+    names = {
+        *data,
+        *found.by_file,
+        *(kernel_input.place.file for kernel_input in kernels if kernel_input.place is not None),
+    }
     unknown = ProfiledText(text=None, kind=BaselineKind.UNKNOWN)
     return tuple(
         FileAnalysis(
@@ -264,7 +268,7 @@ def _as_baseline(note: ToolNote, files: Sequence[FileAnalysis], now: Mapping[str
     at = note.place
     if at is None:
         return note
-    file = next((one for one in files if one.path == at.file), None)
+    file = next((analysis for analysis in files if analysis.path == at.file), None)
     if file is None:
         return replace(note, place=None)
     if note.code != UNUSED_SUPPRESSION or file.baseline is None or file.path not in now:

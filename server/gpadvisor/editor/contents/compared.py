@@ -33,17 +33,17 @@ def compared_contents(
     values = comparison_json(compare_advised(before, after))
     positions = {id(kernel): position for position, kernel in enumerate(after.advice.kernels)}
     pairs, _, _ = pair_kernels(before.advice.kernels, after.advice.kernels)
-    texts = [_lines(one.texts) if sources else {} for one in (before, after)]
+    texts = [_lines(file.texts) if sources else {} for file in (before, after)]
     for kernel, (first, second) in zip(values["kernels"], pairs, strict=True):
         kernel["kernel"] = positions[id(second)]
-        rest_on = [_places(one) for one in first.suggestions if one.speedup is not None]
+        rest_on = [_places(suggestion) for suggestion in first.suggestions if suggestion.speedup is not None]
         for line in kernel["lines"]:
             now, then = line["after"], line["before"]
             line["place"] = None if now is None else [number(now["file"]), now["line"]]
             line["text"] = _text(texts[0], then) if now is None else _text(texts[1], now)
             line["predicted"] = [
-                at
-                for at, places in enumerate(rest_on)
+                index
+                for index, places in enumerate(rest_on)
                 if then is not None and (then["file"], then["line"]) in places
             ]
     return {"before": text(before.analysis.path.name), **values}

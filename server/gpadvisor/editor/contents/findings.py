@@ -117,12 +117,12 @@ def findings(kernels: Sequence[KernelInput], sources: FindingSources) -> FileFin
                 parts.setdefault((suggestion.code, place), []).append(part)
     by_file: dict[str, list[Finding]] = {}
     leading: dict[tuple[str, str], str] = {}
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for (code, place), shared in sorted(
         parts.items(), key=lambda item: (_place_order(item[0][1]), item[0][0])
     ):
         shared.sort(key=_weight)
-        finding = _finding(place, shared, sources, _identity(place, shared, sources, seen))
+        finding = _finding(place, shared, sources, _identity(place, shared, sources, counts))
         by_file.setdefault(place.file, []).append(finding)
         for part in shared:
             if part.rank == 0:
@@ -146,9 +146,9 @@ def _sites(
 ) -> tuple[list[tuple[Place, _Site]], int]:
     """The lines of a suggestion that are shown, heaviest first, and how many there are."""
     match = kernel.advised.matches.get(suggestion.code)
-    found = {} if match is None else _matched_sites(kernel, match, places)
+    sites = {} if match is None else _matched_sites(kernel, match, places)
     ranked = sorted(
-        found.items(), key=lambda item: (-item[1].samples, -len(item[1].static), item[0].file, item[0].line)
+        sites.items(), key=lambda item: (-item[1].samples, -len(item[1].static), item[0].file, item[0].line)
     )
     if not ranked:
         return ([], 0) if kernel.place is None else ([(kernel.place, _Site())], 1)
@@ -168,23 +168,23 @@ def _sites(
 
 
 def _matched_sites(kernel: KernelInput, match: Match, places: Places) -> dict[Place, _Site]:
-    found: dict[Place, _Site] = {}
+    sites: dict[Place, _Site] = {}
     if kernel.rows:
         for position in matched_rows(match).tolist():
             row = kernel.rows[position]
             place = None if row.function is None or row.cause is None else places.of(row.function, row.cause)
             if place is not None and row.samples:
-                site = found.setdefault(place, _Site())
+                site = sites.setdefault(place, _Site())
                 site.samples += row.samples
                 site.rows.append(row)
-        return found
+        return sites
     program = kernel.advised.analysed.context.program
     for entry in match.static_sites:
         function = program.functions[entry.function]
         place = places.of(function, entry.index)
         if place is not None:
-            found.setdefault(place, _Site()).static.append((function, entry.index, entry.detail))
-    return found
+            sites.setdefault(place, _Site()).static.append((function, entry.index, entry.detail))
+    return sites
 
 
 def _finding(place: Place, parts: Sequence[_Part], sources: FindingSources, identity: str) -> Finding:
@@ -254,11 +254,11 @@ def _title(part: _Part) -> str:
     match = part.kernel.advised.matches.get(part.suggestion.code)
     known = {} if match is None else match.titles
     places = [(row.function, row.cause, row.samples) for row in part.site.rows]
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for function, index, weight in (*places, *((*entry[:2], 1) for entry in part.site.static)):
         if function is not None and index is not None:
-            found[known.get((function.id, index), part.suggestion.title)] += weight
-    return found.most_common(1)[0][0] if found else part.suggestion.title
+            counts[known.get((function.id, index), part.suggestion.title)] += weight
+    return counts.most_common(1)[0][0] if counts else part.suggestion.title
 
 
 def _sampled(part: _Part) -> str:
@@ -305,7 +305,7 @@ class _Pair:
 
 
 def _pairs(part: _Part, places: Places) -> list[Related]:
-    found: dict[tuple[object, ...], _Pair] = {}
+    pairs: dict[tuple[object, ...], _Pair] = {}
     for row in part.site.rows:
         at = None if row.function is None or row.use is None else places.of(row.function, row.use)
         if at is None or row.use is None or row.cause is None:
@@ -313,12 +313,12 @@ def _pairs(part: _Part, places: Places) -> list[Related]:
         blamed = row.role is Role.BLAMED
         kind = row.kind if blamed else row.reason
         key = at, opcode(row.instruction(row.cause)), opcode(row.instruction(row.use)), blamed, kind
-        pair = found.setdefault(key, _Pair(row=row, at=at))
+        pair = pairs.setdefault(key, _Pair(row=row, at=at))
         pair.samples += row.samples
         pair.uses.add(row.use)
         if row.distance is not None:
             pair.distances.add(row.distance)
-    ranked = sorted(found.values(), key=lambda pair: (-pair.samples, pair.row.use or 0, pair.row.cause or 0))
+    ranked = sorted(pairs.values(), key=lambda pair: (-pair.samples, pair.row.use or 0, pair.row.cause or 0))
     return [Related(place=pair.at, message=_pair_words(part, pair)) for pair in ranked[:RELATED]]
 
 
@@ -347,22 +347,22 @@ def _inlined(part: _Part, place: Place, places: Places) -> list[Related]:
         return []
     entry = function.lines[index]
     sites = places.call_sites(function, index)
-    found = [Related(place=at, message="inlined into the kernel from here") for at in sites[:_INLINED]]
+    relateds = [Related(place=at, message="inlined into the kernel from here") for at in sites[:_INLINED]]
     if entry is not None:
         inner = places.chain(entry)[:1]
         if inner and inner[0] != place:
-            found.append(
+            relateds.append(
                 Related(place=inner[0], message=f"{opcode(function.instructions[index])} is of this line")
             )
-    return found[:_INLINED]
+    return relateds[:_INLINED]
 
 
 def _token(part: _Part, place: Place, facts: Mapping[str, SourceFacts]) -> str | None:
     """The one literal or division on the line that strength reduction is about."""
-    known = facts.get(place.file)
-    if known is None or BY_CODE[part.suggestion.code].naming is not name_arithmetic:
+    source_facts = facts.get(place.file)
+    if source_facts is None or BY_CODE[part.suggestion.code].naming is not name_arithmetic:
         return None
-    tokens = [*known.double_literals, *known.divisions]
+    tokens = [*source_facts.double_literals, *source_facts.divisions]
     here = list(dict.fromkeys(token.text for token in tokens if token.line == place.line))
     return here[0] if len(here) == 1 else None
 
@@ -373,13 +373,13 @@ def _suppressed(parts: Sequence[_Part], place: Place, sources: FindingSources) -
     for comment in sources.comments.get(place.file, ()):
         if code in comment.codes and comment.covers(place.line):
             return comment.reason
-    whole = [part.suggestion.suppressed for part in parts]
-    if all(one is not None for one in whole):
-        return whole[0].reason if whole[0] is not None else None
+    suppressions = [part.suggestion.suppressed for part in parts]
+    if all(suppression is not None for suppression in suppressions):
+        return suppressions[0].reason if suppressions[0] is not None else None
     return None
 
 
-def _identity(place: Place, parts: Sequence[_Part], sources: FindingSources, seen: Counter[str]) -> str:
+def _identity(place: Place, parts: Sequence[_Part], sources: FindingSources, counts: Counter[str]) -> str:
     """A digest of the rule, the file's name and the line's words; equal ones are numbered in order."""
     text = sources.texts.get(place.file)
     words: str | None = None
@@ -395,6 +395,6 @@ def _identity(place: Place, parts: Sequence[_Part], sources: FindingSources, see
         words = " ".join(rows)
     file = place.file.replace("\\", "/").rpartition("/")[2]
     key = f"{parts[0].suggestion.code}\0{file}\0{words}"
-    number = seen[key]
-    seen[key] += 1
+    number = counts[key]
+    counts[key] += 1
     return hashlib.sha256(f"{key}\0{number}".encode("utf-8", "replace")).hexdigest()[:_ID_DIGITS]

@@ -41,15 +41,15 @@ def display_name(demangled: str) -> str:
 
 
 def kernel_view(
-    kernel: KernelInput, lines: KernelLines, found: FileFindings, summaries: Sequence[LaunchSummary]
+    kernel: KernelInput, lines: KernelLines, findings: FileFindings, summaries: Sequence[LaunchSummary]
 ) -> KernelView:
     """One kernel."""
     advice = kernel.advised.advice
-    open_ones = [one for one in advice.suggestions if one.suppressed is None]
+    open_ones = [suggestion for suggestion in advice.suggestions if suggestion.suppressed is None]
     best = next((one for one in open_ones if one.speedup is not None), None)
     groups = [group for group in advice.groups if len(group.suggestions) > 1]
     together = max(groups, key=lambda group: group.speedup.expected, default=None)
-    assumed = [one for one in advice.problems if one.code is ProblemCode.COMPILE_ASSUMPTION]
+    assumed = [problem for problem in advice.problems if problem.code is ProblemCode.COMPILE_ASSUMPTION]
     others = [one for one in advice.problems if one.code is not ProblemCode.COMPILE_ASSUMPTION]
     modelled = advice.evidence is Evidence.MODELLED
     return KernelView(
@@ -69,15 +69,15 @@ def kernel_view(
         latency=advice.samples.latency,
         unplaced=lines.unplaced if kernel.total else advice.samples.total,
         suggestions=tuple(_suggestion(one) for one in advice.suggestions),
-        best=None if best is None else found.leading.get((kernel.kernel, best.code)),
+        best=None if best is None else findings.leading.get((kernel.kernel, best.code)),
         best_code=None if best is None else best.code,
         best_speedup=None if best is None else best.speedup,
         together=None if together is None else together.speedup,
         together_codes=() if together is None else together.suggestions,
         verdict=advice.verdict,
-        stalls=lines.stalls or tuple(_stall(one) for one in advice.stalls),
+        stalls=lines.stalls or tuple(_stall(stall) for stall in advice.stalls),
         hidden=advice.hidden,
-        rejected=tuple((one.code, one.reason) for one in advice.rejected),
+        rejected=tuple((rejection.code, rejection.reason) for rejection in advice.rejected),
         assumptions=tuple(one.message for one in assumed) if modelled else (),
         problems=tuple(one.message for one in (others if modelled else (*others, *assumed))),
     )
@@ -126,7 +126,7 @@ def _launch_words(advice: KernelAdvice, summaries: Sequence[LaunchSummary]) -> s
         return f"modelled launch: {_size(launch)}"
     if advice.merged_launches > 1:
         return f"{advice.merged_launches} launches added up: {_size(launch)}"
-    own = [one.launch.index for one in summaries if one.launch.kernel == launch.kernel]
+    own = [summary.launch.index for summary in summaries if summary.launch.kernel == launch.kernel]
     number = own.index(launch.index) + 1 if launch.index in own else 1
     return f"launch {number} of {max(len(own), 1)}: {_size(launch)}"
 
@@ -135,14 +135,14 @@ def launch_views(summaries: Sequence[LaunchSummary]) -> tuple[LaunchView, ...]:
     """All launches of the profile, in their order."""
     return tuple(
         LaunchView(
-            index=one.launch.index,
-            kernel=one.launch.kernel,
-            name=display_name(one.launch.demangled or one.launch.kernel),
-            label=f"{_size(one.launch)}, {duration(one.launch.duration_ns)}",
-            duration_ns=one.launch.duration_ns,
-            analysed=one.analysed,
+            index=summary.launch.index,
+            kernel=summary.launch.kernel,
+            name=display_name(summary.launch.demangled or summary.launch.kernel),
+            label=f"{_size(summary.launch)}, {duration(summary.launch.duration_ns)}",
+            duration_ns=summary.launch.duration_ns,
+            analysed=summary.analysed,
         )
-        for one in summaries
+        for summary in summaries
     )
 
 
@@ -175,11 +175,11 @@ def tool_notes(
         text = texts[file].text if file in texts else None
         if text is not None and line > text.count("\n") + 1:
             has = plural(text.count("\n") + 1, "line")
-            said = (
+            sentence = (
                 f"The line table names line {line} of {file_name(file)}, which has {has}: it is not the "
                 "source that was compiled, and its lines may be wrong."
             )
-            notes.append(ToolNote(code="GPA906", message=said, place=Place(file=file, line=1)))
+            notes.append(ToolNote(code="GPA906", message=sentence, place=Place(file=file, line=1)))
     return tuple(dict.fromkeys(notes))
 
 

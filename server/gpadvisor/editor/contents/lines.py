@@ -181,7 +181,7 @@ def _add(line: _Line, row: CausedLine, position: int) -> None:
 
 
 def _stalls(line: _Line, blame: Blame, rows: list[CausedLine], places: Places) -> tuple[StallShare, ...]:
-    found = [
+    shares = [
         StallShare(
             reason=blame.reasons[reason].name,
             plain=blame.reasons[reason].plain,
@@ -192,7 +192,7 @@ def _stalls(line: _Line, blame: Blame, rows: list[CausedLine], places: Places) -
         for reason, stall in line.stalls.items()
         if stall.samples
     ]
-    return tuple(sorted(found, key=lambda one: (-one.samples, one.reason)))
+    return tuple(sorted(shares, key=lambda share: (-share.samples, share.reason)))
 
 
 def _cause(stall: _Stall, rows: list[CausedLine], places: Places) -> Related | None:

@@ -65,18 +65,18 @@ def reading_order(program: Program, kernel: str) -> Sequence[Function]:
 
 
 def _sums(rows: Sequence[CausedLine]) -> Mapping[tuple[int, int], _Sums]:
-    found: dict[tuple[int, int], _Sums] = {}
+    result: dict[tuple[int, int], _Sums] = {}
     for row in rows:
         if row.function is None or row.use is None:
             continue
-        own = found.setdefault((row.function.id, row.use), _Sums())
-        own.samples += row.samples
-        own.latency += row.latency
-        own.reasons[row.reason] += row.samples
+        sums = result.setdefault((row.function.id, row.use), _Sums())
+        sums.samples += row.samples
+        sums.latency += row.latency
+        sums.reasons[row.reason] += row.samples
         if row.role is Role.BLAMED and row.cause is not None:
-            own.causes[row.cause] += row.samples
-            found.setdefault((row.function.id, row.cause), _Sums()).caused += row.samples
-    return found
+            sums.causes[row.cause] += row.samples
+            result.setdefault((row.function.id, row.cause), _Sums()).caused += row.samples
+    return result
 
 
 def _rows(
@@ -88,13 +88,13 @@ def _rows(
     places: Places,
 ) -> list[SassInstruction]:
     nothing = _Sums()
-    found = []
+    result = []
     for index, instruction in enumerate(function.instructions[: MAX_ROWS - first]):
         own = sums.get((function.id, index), nothing)
-        cause = max(own.causes, key=lambda at: (own.causes[at], -at), default=None)
+        cause = max(own.causes, key=lambda position: (own.causes[position], -position), default=None)
         reason = max(own.reasons, key=lambda at: (own.reasons[at], -at), default=None)
         control = instruction.control
-        found.append(
+        result.append(
             SassInstruction(
                 pc=instruction.pc,
                 text=clean(instruction.text),
@@ -113,4 +113,4 @@ def _rows(
                 inline=places.call_sites(function, index),
             )
         )
-    return found
+    return result

@@ -84,8 +84,8 @@ def page_contents(
     advised, shown = advise_wanted(path, request, progress, cache)
     progress("making the page")
     places = make_places(advised.sources, request.root)
-    for one in advised.analysis.kernels:
-        places.know(one.context.program)
+    for kernel in advised.analysis.kernels:
+        places.know(kernel.context.program)
     files = _Files()
     for file in shown.files:
         files.number(file.path)
@@ -112,10 +112,10 @@ def page_contents(
 
 
 def _kernels(
-    advised: AdvisedFile, shown: EditorAnalysis, places: Places, files: _Files
+    advised: AdvisedFile, analysis: EditorAnalysis, places: Places, files: _Files
 ) -> list[dict[str, object]]:
     """In the order of the advice; machine code of those that take most of the time, while there is room."""
-    views = {view.kernel: view for view in shown.kernels}
+    views = {view.kernel: view for view in analysis.kernels}
     order = {id(advice): position for position, advice in enumerate(advised.advice.kernels)}
     kernels, room = [], MAX_ROWS
     for one in sorted(advised.kernels, key=lambda kernel: order.get(id(kernel.advice), len(order))):
@@ -131,9 +131,9 @@ class _Made:
     rows: int
 
 
-def _kernel(one: AdvisedKernel, view: KernelView, places: Places, files: _Files, room: int) -> _Made:
+def _kernel(kernel: AdvisedKernel, view: KernelView, places: Places, files: _Files, room: int) -> _Made:
     missing: list[str] = []
-    code, rows = _code(one.analysed.context, places, files, room)
+    code, rows = _code(kernel.analysed.context, places, files, room)
     return _Made(
         {
             "name": text(view.name),
@@ -141,30 +141,32 @@ def _kernel(one: AdvisedKernel, view: KernelView, places: Places, files: _Files,
             "launch": optional(view.launch),
             "arch": view.arch,
             "code": code,
-            "roofline": _view(one, _roofline, missing),
-            "potential": _view(one, _potential, missing),
-            "tree": _view(one, _tree, missing),
+            "roofline": _view(kernel, _roofline, missing),
+            "potential": _view(kernel, _potential, missing),
+            "tree": _view(kernel, _tree, missing),
             "missing": missing,
         },
         rows,
     )
 
 
-def _view(one: AdvisedKernel, show: Callable[[AdvisedKernel], Shown], missing: list[str]) -> Shown | None:
+def _view(kernel: AdvisedKernel, show: Callable[[AdvisedKernel], Shown], missing: list[str]) -> Shown | None:
     try:
-        return show(one)
+        return show(kernel)
     except ProfileMismatchError as error:
         missing.append(text(str(error)))
         return None
 
 
-def _roofline(one: AdvisedKernel) -> dict[str, object]:
-    loops, lines = (roofline_json(shown_roofline(one, kind)) for kind in (RegionKind.LOOP, RegionKind.LINE))
+def _roofline(kernel: AdvisedKernel) -> dict[str, object]:
+    loops, lines = (
+        roofline_json(shown_roofline(kernel, kind)) for kind in (RegionKind.LOOP, RegionKind.LINE)
+    )
     return {**loops, "lines": lines["regions"]}
 
 
-def _potential(one: AdvisedKernel) -> dict[str, object]:
-    return potential_json(shown_potential(one))
+def _potential(kernel: AdvisedKernel) -> dict[str, object]:
+    return potential_json(shown_potential(kernel))
 
 
 def _tree(one: AdvisedKernel) -> dict[str, object]:
@@ -186,7 +188,7 @@ def _code(context: KernelContext, places: Places, files: _Files, room: int) -> t
             continue
         first[function.id] = len(taken)
         functions.append({"name": text(function.demangled), "row": len(taken)})
-        taken += [(function, index, one) for index, one in enumerate(function.instructions)]
+        taken += [(function, index, instruction) for index, instruction in enumerate(function.instructions)]
     lines = [places.of(function, index) for function, index, _ in taken]
     executed = executed_by_place(program, context.profile)
     total = sum(len(function.instructions) for function in program.functions)
@@ -202,7 +204,7 @@ def _code(context: KernelContext, places: Places, files: _Files, room: int) -> t
         "left_out": total - len(taken),
         "reasons": []
         if blame is None
-        else [{"name": text(one.name), "plain": text(one.plain)} for one in blame.reasons],
+        else [{"name": text(reason.name), "plain": text(reason.plain)} for reason in blame.reasons],
         "blame": None if blame is None else _blame(context, first),
     }
     return code, len(taken)
@@ -227,14 +229,14 @@ def _blame(context: KernelContext, first: Mapping[int, int]) -> dict[str, list[i
     return columns
 
 
-def _texts(shown: EditorAnalysis, files: _Files, *, sources: bool) -> list[dict[str, object]]:
+def _texts(analysis: EditorAnalysis, files: _Files, *, sources: bool) -> list[dict[str, object]]:
     """Every file that a row names, in the order of their numbers; texts of those with samples or findings."""
-    known = {file.path: file for file in shown.files}
-    found: list[dict[str, object]] = []
+    analyses = {file.path: file for file in analysis.files}
+    result: list[dict[str, object]] = []
     for path in files.numbers:
-        file = known.get(path)
+        file = analyses.get(path)
         lines = None if file is None or file.baseline is None or not sources else file.baseline
-        found.append(
+        result.append(
             {
                 "path": text(path),
                 "local": None if file is None else optional(file.local),
@@ -242,4 +244,4 @@ def _texts(shown: EditorAnalysis, files: _Files, *, sources: bool) -> list[dict[
                 "kind": None if file is None else file.baseline_kind.value,
             }
         )
-    return found
+    return result

@@ -48,12 +48,12 @@ class Places:
 
     def name(self, file: str) -> str:
         """The one name of a file."""
-        known = self._names.get(file)
-        if known is None:
+        text = self._names.get(file)
+        if text is None:
             local = self.local.get(file)
             same = (one for one in self._names.values() if local is not None and self.local.get(one) == local)
-            known = self._names[file] = next(same, file)
-        return known
+            text = self._names[file] = next(same, file)
+        return text
 
     def of(self, function: Function, index: int) -> Place | None:
         """The innermost line of an instruction that is not library code; None without a line.
@@ -68,8 +68,8 @@ class Places:
             return None
         if id(entry) not in self._shown:
             chain = self.chain(entry)
-            own = (place for place in chain if not self.is_library(place.file))
-            self._shown[id(entry)] = next(own, chain[0] if chain else None)
+            places = (place for place in chain if not self.is_library(place.file))
+            self._shown[id(entry)] = next(places, chain[0] if chain else None)
         return self._shown[id(entry)]
 
     def know(self, program: Program) -> None:
@@ -82,8 +82,8 @@ class Places:
                     sites.setdefault(call.callee, set()).add(place)
         for function in program.functions:
             if function.kind is FunctionKind.MATH_HELPER:
-                found = sites.get(function.id, set())
-                self._called[id(function)] = next(iter(found)) if len(found) == 1 else None
+                places = sites.get(function.id, set())
+                self._called[id(function)] = next(iter(places)) if len(places) == 1 else None
 
     def chain(self, entry: LineEntry) -> tuple[Place, ...]:
         """The location and the call sites it was inlined at, innermost first."""
@@ -98,8 +98,8 @@ class Places:
         entry = function.lines[index] if 0 <= index < len(function.lines) else None
         if entry is None or function.kind is FunctionKind.MATH_HELPER:
             return ()
-        chain, shown = self.chain(entry), self.of(function, index)
-        return chain[chain.index(shown) + 1 :] if shown in chain else chain[1:]
+        chain, place = self.chain(entry), self.of(function, index)
+        return chain[chain.index(place) + 1 :] if place in chain else chain[1:]
 
     def is_library(self, file: str) -> bool:
         """Whether a file is nobody's own: nobody edits it to make a kernel faster."""
@@ -148,8 +148,8 @@ def kernel_place(
     """
     if first is None:
         return None
-    known = facts.get(first.file)
-    site = None if known is None else known.kernel(first.line)
+    source_facts = facts.get(first.file)
+    site = None if source_facts is None else source_facts.kernel(first.line)
     if site is not None:
         return Place(file=first.file, line=site.line)
     head = _head(first, name, texts.get(first.file))
@@ -186,22 +186,22 @@ def baselines(
     kept: what is edited later can then be told from what was profiled, though nothing proves that it was. The
     texts in ``unproved`` are no better known: their code is another than the profile's.
     """
-    found: dict[str, ProfiledText] = {}
+    texts: dict[str, ProfiledText] = {}
     for file in files:
         now = sources.local.get(file)
         if file in sources.profiled:
             kind = BaselineKind.HASHED if file in unproved else BaselineKind.EMBEDDED
-            found[file] = ProfiledText(text=sources.profiled[file], kind=kind)
+            texts[file] = ProfiledText(text=sources.profiled[file], kind=kind)
         elif now is None:
-            found[file] = ProfiledText(text=None, kind=BaselineKind.UNKNOWN)
+            texts[file] = ProfiledText(text=None, kind=BaselineKind.UNKNOWN)
         elif compiled:
-            found[file] = ProfiledText(text=now, kind=BaselineKind.COMPILED)
+            texts[file] = ProfiledText(text=now, kind=BaselineKind.COMPILED)
         elif _same_hash(profile, file, now):
-            found[file] = ProfiledText(text=now, kind=BaselineKind.EMBEDDED)
+            texts[file] = ProfiledText(text=now, kind=BaselineKind.EMBEDDED)
         else:
             text = _first_seen(cache, sha256, file, places.root, now)
-            found[file] = ProfiledText(text=text, kind=BaselineKind.HASHED)
-    return found
+            texts[file] = ProfiledText(text=text, kind=BaselineKind.HASHED)
+    return texts
 
 
 def _same_hash(profile: Profile | None, file: str, text: str) -> bool:

@@ -153,10 +153,10 @@ def estimate_words(estimate: Estimate | None, lines: int, matched: str) -> str:
 def static_message(names: Sequence[str], details: Sequence[str]) -> str:
     """What of a pattern the machine code shows, without samples."""
     number = plural(len(names), "instruction")
-    what = "; ".join(dict.fromkeys(detail for detail in details if detail))
-    said = f": {shorten(what, 160)}" if what else ""
+    text = "; ".join(dict.fromkeys(detail for detail in details if detail))
+    sentence = f": {shorten(text, 160)}" if text else ""
     where = f"{number} on this line ({opcodes(names)})"
-    return f"{where}{said}. No gain is known, as nothing was sampled."
+    return f"{where}{sentence}. No gain is known, as nothing was sampled."
 
 
 def folded_words(others: Mapping[str, str]) -> str:

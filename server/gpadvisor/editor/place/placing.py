@@ -80,10 +80,10 @@ class LineMap:
 
     def _between(self, line: int) -> int:
         """Next to the nearest line before it that is left."""
-        at = bisect_right(self._survivors, (line, 0)) - 1
-        if at < 0:
+        index = bisect_right(self._survivors, (line, 0)) - 1
+        if index < 0:
             return 1
-        old, new = self._survivors[at]
+        old, new = self._survivors[index]
         return self._clipped(new + min(line - old, 1))
 
     def _clipped(self, line: int) -> int:
@@ -130,18 +130,20 @@ def place(file: FileAnalysis, text: str) -> PlacedFile:
         text: The file as it is now, saved or not.
     """
     lines = split_lines(text)
-    found = line_map(file, text)
-    findings = sorted((_placed(finding, found, lines) for finding in file.findings), key=_order)
-    samples = sorted((_placed_line(entry, found) for entry in file.lines), key=lambda entry: entry.line)
+    result = line_map(file, text)
+    findings = sorted((_placed(finding, result, lines) for finding in file.findings), key=_order)
+    samples = sorted((_placed_line(entry, result) for entry in file.lines), key=lambda entry: entry.line)
     return PlacedFile(
         path=file.path,
         local=file.local,
         baseline_kind=file.baseline_kind,
-        findings=tuple(one for one in findings if not found.is_deleted(one.finding.line)),
-        lines=tuple(one for one in samples if not found.is_deleted(one.data.line)),
-        deleted_findings=tuple(one for one in findings if found.is_deleted(one.finding.line)),
-        deleted_lines=tuple(one for one in samples if found.is_deleted(one.data.line)),
-        map=found,
+        findings=tuple(one for one in findings if not result.is_deleted(one.finding.line)),
+        lines=tuple(sample for sample in samples if not result.is_deleted(sample.data.line)),
+        deleted_findings=tuple(one for one in findings if result.is_deleted(one.finding.line)),
+        deleted_lines=tuple(
+            placed_line for placed_line in samples if result.is_deleted(placed_line.data.line)
+        ),
+        map=result,
     )
 
 
@@ -204,24 +206,26 @@ def _edited(
 ) -> dict[int, int]:
     """Lines whose text is another now: by likeness to the lines that stand in their place, else in order."""
     claimed = set(moved.values())
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     start_old = start_new = 0
     left = _MAX_PAIRS
     for at_old, at_new in (*sorted(kept.items()), (len(old), len(new))):
         if at_old > start_old and at_new > start_new:
-            gone = [at for at in range(start_old, at_old) if at not in moved and old[at]]
-            came = [at for at in range(start_new, at_new) if at not in claimed and new[at]]
+            gone = [index for index in range(start_old, at_old) if index not in moved and old[index]]
+            came = [
+                position for position in range(start_new, at_new) if position not in claimed and new[position]
+            ]
             left -= len(gone) * len(came)
             alike = left >= 0 and len(gone) <= _MAX_GAP and len(came) <= _MAX_GAP
-            found.update(_paired(old, new, gone, came) if alike else zip(gone, came, strict=False))
+            result.update(_paired(old, new, gone, came) if alike else zip(gone, came, strict=False))
         start_old, start_new = at_old + 1, at_new + 1
-    return found
+    return result
 
 
 def _paired(old: Sequence[str], new: Sequence[str], gone: list[int], came: list[int]) -> dict[int, int]:
     """Lines that went with lines that came: the most alike first, the rest in order."""
-    before = {at: _words(old[at]) for at in gone}
-    after = {at: _words(new[at]) for at in came}
+    before = {index: _words(old[index]) for index in gone}
+    after = {position: _words(new[position]) for position in came}
     likeness = sorted((-_likeness(before[a], after[b]), abs(a - b), a, b) for a in gone for b in came)
     pairs: dict[int, int] = {}
     taken: set[int] = set()
@@ -238,7 +242,7 @@ def _words(line: str) -> frozenset[str]:
     """Words and pairs of letters, of a line without white space."""
     head = line[: _MAX_WORDS * 8]
     return frozenset(_WORD.findall(head)[:_MAX_WORDS]) | {
-        head[at : at + 2] for at in range(min(len(head) - 1, _MAX_WORDS * 4))
+        head[index : index + 2] for index in range(min(len(head) - 1, _MAX_WORDS * 4))
     }
 
 
@@ -274,9 +278,9 @@ def _order(entry: PlacedFinding) -> tuple[int, int, str, str]:
 def extent(line: str, token: str | None) -> tuple[int, int]:
     """Columns of an expression on a line where it stands there once, else of all that is not white space."""
     if token:
-        at = line.find(token)
-        if at >= 0 and line.find(token, at + 1) < 0:
-            return at, at + len(token)
+        index = line.find(token)
+        if index >= 0 and line.find(token, index + 1) < 0:
+            return index, index + len(token)
     start = len(line) - len(line.lstrip())
     return start, max(len(line.rstrip()), start)
 
@@ -300,5 +304,5 @@ def _related_now(entry: Related, files: Mapping[str, PlacedFile], own: Place | N
         return entry
     line, freshness = file.map.now(entry.place.line)
     edited = freshness is Freshness.EDITED and entry.place != own
-    said = f"{entry.message} (edited since the profile)" if edited else entry.message
-    return Related(place=replace(entry.place, line=line), message=said)
+    sentence = f"{entry.message} (edited since the profile)" if edited else entry.message
+    return Related(place=replace(entry.place, line=line), message=sentence)

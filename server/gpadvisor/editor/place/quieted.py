@@ -18,7 +18,7 @@ def quieted(file: PlacedFile, text: str) -> PlacedFile:
     from gpadvisor.source.comments import suppression_comments  # noqa: PLC0415  # the parser, seldom needed
 
     comments = suppression_comments(file.path, text.encode("utf-8", "replace"), None)
-    reasons = {(code, one.first_line): one.reason for one in comments for code in one.codes}
+    reasons = {(code, comment.first_line): comment.reason for comment in comments for code in comment.codes}
 
     def heard(one: PlacedFinding) -> PlacedFinding:
         reason = reasons.get((one.finding.code, one.line))
@@ -29,13 +29,13 @@ def quieted(file: PlacedFile, text: str) -> PlacedFile:
     return replace(file, findings=tuple(map(heard, file.findings)))
 
 
-def is_useful(note: ToolNote, file: PlacedFile, others: Iterable[PlacedFile]) -> bool:
+def is_useful(note: ToolNote, file: PlacedFile, files: Iterable[PlacedFile]) -> bool:
     """Whether a comment that one analysis finds useless sets something of another one aside."""
     if note.place is None or not note.rule:
         return False
     line = file.map.now(note.place.line)[0]
     return any(
         one.finding.code == note.rule and (one.finding.suppressed is not None or one.line == line)
-        for other in others
-        for one in other.findings
+        for placed_file in files
+        for one in placed_file.findings
     )

@@ -31,8 +31,8 @@ def chosen(family: Sequence[KernelView], options: Options) -> KernelView:
 
 def launches_of(analysis: EditorAnalysis, kernel: KernelView) -> tuple[LaunchView, ...]:
     """The launches to choose from, longest first."""
-    own = (launch for launch in analysis.launches if launch.kernel == kernel.kernel)
-    return tuple(sorted(own, key=lambda launch: (-(launch.duration_ns or 0.0), launch.index)))
+    views = (launch for launch in analysis.launches if launch.kernel == kernel.kernel)
+    return tuple(sorted(views, key=lambda launch: (-(launch.duration_ns or 0.0), launch.index)))
 
 
 def _heat(kernel: KernelView) -> tuple[float, int, int, str]:

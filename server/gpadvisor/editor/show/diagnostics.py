@@ -92,11 +92,11 @@ def diagnostics(
 def _loudest_first(shown: Sequence[Shown]) -> tuple[Shown, ...]:
     """By line, as ranked. Editors list by column what they hover over: nothing begins before the loudest."""
     first: dict[int, int] = {}
-    found = []
+    result = []
     for one in sorted(shown, key=lambda one: (one.line, _LOUDNESS[one.severity])):
         start = max(one.start, first.setdefault(one.line, one.start))
-        found.append(one if one.faded or start >= one.end else replace(one, start=start))
-    return tuple(found)
+        result.append(one if one.faded or start >= one.end else replace(one, start=start))
+    return tuple(result)
 
 
 def tags(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ def _shown(
 ) -> Shown:
     finding = placed.finding
     edited = placed.freshness is Freshness.EDITED
-    known = {**files, file.path: file}
+    placed_files = {**files, file.path: file}
     own = file.path if finding.scope is None else finding.scope.file
     return Shown(
         id=finding.id,
@@ -166,21 +166,23 @@ def _shown(
         line=placed.line,
         start=placed.start,
         end=placed.end,
-        message=mentions_now(message(finding, placed.freshness, kernel), own, known),
-        related=related_now(finding.related[:_RELATED], known, Place(file=file.path, line=finding.line)),
+        message=mentions_now(message(finding, placed.freshness, kernel), own, placed_files),
+        related=related_now(
+            finding.related[:_RELATED], placed_files, Place(file=file.path, line=finding.line)
+        ),
         faded=edited and options.stale is Stale.DIM,
     )
 
 
 def _and_more(last: Shown, more: int) -> Shown:
-    said = f"{last.message} ({plural(more, 'finding')} of less weight in this file not shown)"
-    return replace(last, message=said)
+    sentence = f"{last.message} ({plural(more, 'finding')} of less weight in this file not shown)"
+    return replace(last, message=sentence)
 
 
 def _notes(
     notes: Sequence[ToolNote], file: PlacedFile, options: Options, text: str | None
 ) -> Sequence[Shown]:
-    found = []
+    result = []
     lines = [] if text is None else split_lines(text)
     for note in notes:
         if note.place is None or note.place.file != file.path:
@@ -191,7 +193,7 @@ def _notes(
         line, freshness = file.map.now(note.place.line)
         edited = freshness is Freshness.EDITED and note.code != STALE
         start, end = extent(lines[line - 1] if line <= len(lines) else "", None)
-        found.append(
+        result.append(
             Shown(
                 id="",
                 code=note.code,
@@ -205,4 +207,4 @@ def _notes(
                 faded=edited and options.stale is Stale.DIM,
             )
         )
-    return found
+    return result

@@ -74,9 +74,11 @@ def hover(
     shown = chosen_kernels(analysis, options)
     found = [one for one in (*file.findings, *file.deleted_findings) if one.line == line]
     data = [
-        one
-        for one in file.lines
-        if one.line == line and one.data.kernel in shown and (one.data.samples or one.data.caused)
+        placed_line
+        for placed_line in file.lines
+        if placed_line.line == line
+        and placed_line.data.kernel in shown
+        and (placed_line.data.samples or placed_line.data.caused)
     ]
     if options.stale is Stale.HIDE:
         found = [one for one in found if one.freshness is not Freshness.EDITED]
@@ -109,18 +111,18 @@ class _Now:
     def place(self, then: Place) -> Place:
         return place_now(then, {**self.files, self.file.path: self.file})
 
-    def text(self, sentence: str, letters: int, own: Place | None = None) -> str:
-        path = self.file.path if own is None else own.file
-        known = {**self.files, self.file.path: self.file}
-        return escape(shorten(mentions_now(sentence, path, known), letters))
+    def text(self, sentence: str, letters: int, place: Place | None = None) -> str:
+        path = self.file.path if place is None else place.file
+        placed_files = {**self.files, self.file.path: self.file}
+        return escape(shorten(mentions_now(sentence, path, placed_files), letters))
 
 
 def _leader(
-    found: Sequence[PlacedFinding], data: Sequence[PlacedLine], kernels: Mapping[str, KernelView]
+    findings: Sequence[PlacedFinding], data: Sequence[PlacedLine], kernels: Mapping[str, KernelView]
 ) -> KernelView | None:
-    if found:
-        return kernels.get(found[0].finding.kernel)
-    return kernels.get(max(data, key=lambda one: one.data.samples).data.kernel)
+    if findings:
+        return kernels.get(findings[0].finding.kernel)
+    return kernels.get(max(data, key=lambda line: line.data.samples).data.kernel)
 
 
 def _head(placed: PlacedFinding, now: _Now) -> str:
@@ -163,14 +165,14 @@ def _reasons(placed: PlacedFinding, history: Sequence[LedgerEntry], now: _Now) -
     lines = []
     if finding.speedup is not None:
         lines.append(f"Range: {now.text(finding.speedup.reason, _REASON, finding.scope)}")
-    said = summary(history, finding.code)
+    sentence = summary(history, finding.code)
     came = [
         escape(entry_words(entry))
         for entry in history
         if entry.kernel == finding.kernel
-        and (said is None if entry.code == finding.code else followed(entry))
+        and (sentence is None if entry.code == finding.code else followed(entry))
     ]
-    past = [*([] if said is None else [said]), *came[:_PAST]]
+    past = [*([] if sentence is None else [sentence]), *came[:_PAST]]
     if past:
         lines.append(f"History: {'. '.join(past)}.")
     return lines
@@ -188,21 +190,21 @@ def _came(kernel: KernelView | None, history: Sequence[LedgerEntry]) -> list[str
 
 def _gain(finding: Finding, now: _Now) -> tuple[str, str]:
     """The estimate for the kernel that is shown, where it has a part in this, else for the leading one."""
-    parts = sorted(finding.parts, key=lambda one: one.kernel not in now.shown)[:1]
+    parts = sorted(finding.parts, key=lambda finding_part: finding_part.kernel not in now.shown)[:1]
     part = parts[0] if parts else None
     if part is None or part.speedup is None:
         return won(
             None, finding.evidence
         ), f"for {code(finding.kernel_name if part is None else part.kernel_name)}"
     text = f"for {code(part.kernel_name)}"
-    kernel, whole = now.kernels.get(part.kernel), part.program_speedup
+    kernel, estimate = now.kernels.get(part.kernel), part.program_speedup
     if (
         kernel is not None
         and kernel.time_share is not None
-        and whole is not None
+        and estimate is not None
         and kernel.time_share < _ALL
     ):
-        text += f", {percent(kernel.time_share)} of GPU time: {gain(whole)} of the run"
+        text += f", {percent(kernel.time_share)} of GPU time: {gain(estimate)} of the run"
     return gain(part.speedup), text
 
 
@@ -210,20 +212,25 @@ def _table(data: Sequence[PlacedLine], kernels: Mapping[str, KernelView], now: _
     """The stalls of the line, of the kernel with the most samples here."""
     if not data:
         return []
-    top = max(data, key=lambda one: one.data.samples)
+    top = max(data, key=lambda placed_line: placed_line.data.samples)
     kernel, line = kernels[top.data.kernel], top.data
     whole = f"the {count(kernel.samples)} samples of {code(kernel.name)}"
-    said = f"{percent(line.share)} of {whole} are on this line"
+    sentence = f"{percent(line.share)} of {whole} are on this line"
     if line.caused and kernel.samples:
-        said += f"; it causes {percent(line.caused / kernel.samples)}"
+        sentence += f"; it causes {percent(line.caused / kernel.samples)}"
     if not line.stalls:
-        return [f"{said}."]
-    lines = [f"{said}.", "", "| stall | samples | waits for |", "|--|--:|--|"]
+        return [f"{sentence}."]
+    lines = [f"{sentence}.", "", "| stall | samples | waits for |", "|--|--:|--|"]
     for stall in line.stalls[:_STALLS]:
         share = stall.samples / kernel.samples if kernel.samples else 0.0
         number = f"{count(stall.samples)} ({percent(share)})"
-        lines.append(f"| {escape(reason_words(stall.reason))} | {number} | {_cause(stall, top, now)} |")
+        lines.append(f"| {_reason(stall, now)} | {number} | {_cause(stall, top, now)} |")
     return lines
+
+
+def _reason(stall: StallShare, now: _Now) -> str:
+    words, page = escape(reason_words(stall.reason)), now.options.stall_page(stall.reason)
+    return words if page is None else f"[{words}]({page})"
 
 
 def _cause(stall: StallShare, entry: PlacedLine, now: _Now) -> str:
@@ -238,7 +245,7 @@ def _cause(stall: StallShare, entry: PlacedLine, now: _Now) -> str:
 
 
 def _closing(
-    found: Sequence[PlacedFinding],
+    findings: Sequence[PlacedFinding],
     data: Sequence[PlacedLine],
     kernel: KernelView | None,
     analysis: EditorAnalysis,
@@ -246,16 +253,16 @@ def _closing(
 ) -> list[str]:
     if kernel is None:
         return []
-    lines = [] if found else [f"{now.text(kernel.verdict, _REASON, kernel.place)}."]
-    if found and kernel.together is not None and len(kernel.together_codes) > 1:
+    lines = [] if findings else [f"{now.text(kernel.verdict, _REASON, kernel.place)}."]
+    if findings and kernel.together is not None and len(kernel.together_codes) > 1:
         codes = " + ".join(kernel.together_codes)
         lines.append(f"Together {gain(kernel.together)}: {codes} share samples")
-    if found and kernel.rejected:
+    if findings and kernel.rejected:
         lines.append(f"Not suggested: {_rejections(kernel)}")
     if kernel.assumptions:
         lines.append(f"Assumed: {now.text('; '.join(kernel.assumptions), _REASON, kernel.place)}")
-    known = {*(one.freshness for one in found), *(one.freshness for one in data)}
-    edited = Freshness.EDITED in known
+    freshnesses = {*(finding.freshness for finding in findings), *(line.freshness for line in data)}
+    edited = Freshness.EDITED in freshnesses
     lines.append(f"Evidence: {_evidence(kernel, analysis, now.file, edited=edited)}.")
     return lines
 

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 
+from gpadvisor import __version__
+from gpadvisor.gate.ledger import PredictionOutcome
 from gpadvisor.model.estimate import Evidence
 from gpadvisor.model.figures import factor, gain
 from gpadvisor.model.finding import EditorAnalysis, KernelView, LedgerEntry
@@ -18,21 +21,54 @@ def ledger(before: EditorAnalysis, after: EditorAnalysis) -> tuple[LedgerEntry, 
         achieved = None
         if reason is None and old.duration_ns and new.duration_ns:
             achieved = old.duration_ns / new.duration_ns
-        again = {one.code for one in new.suggestions}
+        again = {suggestion.code for suggestion in new.suggestions}
         entries += [
             LedgerEntry(
                 kernel=new.kernel,
                 kernel_name=new.name,
-                code=one.code,
-                predicted=one.speedup,
+                code=view.code,
+                predicted=view.speedup,
                 achieved=achieved,
-                still_found=one.code in again,
+                still_found=view.code in again,
                 comparable=reason,
             )
-            for one in old.suggestions
-            if one.speedup is not None
+            for view in old.suggestions
+            if view.speedup is not None
         ]
     return tuple(entries)
+
+
+def outcomes(
+    before: EditorAnalysis, after: EditorAnalysis, applied: Collection[tuple[str, str]]
+) -> tuple[PredictionOutcome, ...]:
+    """What came of fixes that were applied (mangled kernel, code): lines of a ledger."""
+    result: list[PredictionOutcome] = []
+    for old, new in _pairs(before.kernels, after.kernels):
+        views = [suggestion for suggestion in old.suggestions if (old.kernel, suggestion.code) in applied]
+        if _not_comparable(before, after, old, new) or not old.duration_ns or not new.duration_ns:
+            continue
+        result += [
+            PredictionOutcome(
+                rule=view.code,
+                low=round(view.speedup.low, 4),
+                expected=round(view.speedup.expected, 4),
+                high=round(view.speedup.high, 4),
+                paper=None if view.speedup.paper is None else round(view.speedup.paper, 4),
+                achieved=round(old.duration_ns / new.duration_ns, 4),
+                device=old.device,
+                arch=old.arch or "",
+                version=__version__,
+                evidence=old.evidence.value,
+                known_by="fix",
+                beside=len(views) - 1,
+                kernel=old.base_name,
+                before=before.sha256,
+                after=after.sha256,
+            )
+            for view in views
+            if view.speedup is not None and math.isfinite(view.speedup.high + (view.speedup.paper or 0.0))
+        ]
+    return tuple(result)
 
 
 def verdict(entry: LedgerEntry) -> str:
@@ -76,16 +112,16 @@ def summary(entries: Sequence[LedgerEntry], code: str | None = None) -> str | No
 
 def _pairs(before: Sequence[KernelView], after: Sequence[KernelView]) -> list[tuple[KernelView, KernelView]]:
     """By mangled name, then by base name where that is the only one left on both sides."""
-    left, right = list(before), list(after)
+    views, right = list(before), list(after)
     pairs = []
     for old in before:
-        new = next((one for one in right if one.kernel == old.kernel), None)
+        new = next((view for view in right if view.kernel == old.kernel), None)
         if new is not None:
             pairs.append((old, new))
-            left.remove(old)
+            views.remove(old)
             right.remove(new)
-    for old in list(left):
-        olds = [one for one in left if one.base_name == old.base_name]
+    for old in list(views):
+        olds = [kernel_view for kernel_view in views if kernel_view.base_name == old.base_name]
         news = [one for one in right if one.base_name == old.base_name]
         if len(olds) == len(news) == 1:
             pairs.append((old, news[0]))

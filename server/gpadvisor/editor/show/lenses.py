@@ -128,7 +128,12 @@ def _summary(
 ) -> str:
     """Gain, cure, where; then the kernel's share, and how much more is underlined."""
     leader = next(
-        (one for one in kernel.suggestions if one.suppressed is None and one.code == kernel.best_code), None
+        (
+            suggestion
+            for suggestion in kernel.suggestions
+            if suggestion.suppressed is None and suggestion.code == kernel.best_code
+        ),
+        None,
     )
     share = (
         _share(kernel) if reading is None or kernel.evidence is not Evidence.STATIC else f"reading {reading}"

@@ -24,7 +24,7 @@ def mentions_now(text: str, own: str | None, files: Mapping[str, PlacedFile]) ->
     home = [] if own is None or own not in files else [files[own].map]
 
     def now(name: str | None, line: int) -> str | None:
-        known = home if name is None else by_name.get(name, [])
-        return str(known[0].now(line)[0]) if len(known) == 1 else None
+        maps = home if name is None else by_name.get(name, [])
+        return str(maps[0].now(line)[0]) if len(maps) == 1 else None
 
     return with_lines(text, now)

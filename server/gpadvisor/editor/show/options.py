@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
+from gpadvisor.model.stalls import KNOWN_REASONS
+
 
 class Severity(Enum):
     """How loudly a finding is shown; there is no error, as slow code is none."""
@@ -60,3 +62,7 @@ class Options:
         if self.rule_page is None:
             return None
         return self.rule_page.replace("{code}", code).replace("{slug}", slug)
+
+    def stall_page(self, reason: str) -> str | None:
+        """The address of a stall reason's page, which lies beside those of the rules."""
+        return self.page("stall", reason) if reason in KNOWN_REASONS else None

@@ -39,8 +39,10 @@ def finding_severity(finding: Finding, freshness: Freshness, options: Options) -
 
 def _likely(finding: Finding, options: Options) -> bool:
     """Whether the run gains enough even at the low end."""
-    whole = [part.program_speedup for part in finding.parts if part.program_speedup is not None]
-    lows = [one.low for one in whole] or [finding.speedup.low if finding.speedup is not None else 0.0]
+    estimates = [part.program_speedup for part in finding.parts if part.program_speedup is not None]
+    lows = [estimate.low for estimate in estimates] or [
+        finding.speedup.low if finding.speedup is not None else 0.0
+    ]
     return any(math.isfinite(low) and low >= options.warning_low for low in lows)
 
 

@@ -41,7 +41,7 @@ def status(
     """The status of what is shown, at a time."""
     placed = tuple(files)
     stale = stale_share(placed)
-    every = [one for file in analysis.files for one in file.findings]
+    every = [finding for file in analysis.files for finding in file.findings]
     findings = sum(1 for one in every if one.leads and one.suppressed is None)
     parts = ["GPA", *_devices(analysis)]
     taken = age(analysis.collected_at, now)
@@ -66,12 +66,12 @@ def bar_words(analysis: EditorAnalysis, file: PlacedFile, options: Options) -> s
     """What of an analysis a file shows, for the status bar: ``3 findings, best 4.5x``."""
     open_ones = open_findings(file, options)
     words = [plural(len(open_ones), "finding") if open_ones else "no finding"]
-    gains = [one.speedup for one in open_ones if one.speedup is not None]
+    gains = [finding.speedup for finding in open_ones if finding.speedup is not None]
     evidences = {kernel.evidence for kernel in analysis.kernels}
     if stale := stale_share([file]):
         words.append(f"{percent(stale)} stale")
     elif gains:
-        words.append(f"best {expected(max(gains, key=lambda one: one.expected))}")
+        words.append(f"best {expected(max(gains, key=lambda estimate: estimate.expected))}")
     if evidences == {Evidence.STATIC}:
         words.append("code only")
     elif evidences == {Evidence.MODELLED}:
@@ -157,13 +157,15 @@ def stale_note(analysis: EditorAnalysis, files: Iterable[PlacedFile]) -> ToolNot
         return None
     when = _taken(analysis)
     where = f" in {file_name(placed[0].path)}" if len(placed) == 1 else ""
-    said = (
+    sentence = (
         f"{when}, before your last edits: {percent(1 - share)} of its samples{where} are on unchanged lines"
     )
     findings = sum(file.stale_findings for file in placed)
     if findings:
-        said += f", and {plural(findings, 'finding')} on edited ones"
-    return ToolNote(code=STALE, message=f"{said}. Profile again to renew them.", place=_first_stale(placed))
+        sentence += f", and {plural(findings, 'finding')} on edited ones"
+    return ToolNote(
+        code=STALE, message=f"{sentence}. Profile again to renew them.", place=_first_stale(placed)
+    )
 
 
 def _taken(analysis: EditorAnalysis) -> str:
@@ -175,7 +177,9 @@ def _taken(analysis: EditorAnalysis) -> str:
 def _first_stale(files: Sequence[PlacedFile]) -> Place | None:
     """The first line of the baseline that was edited or deleted."""
     for file in files:
-        lines = [one.data.line for one in file.lines if one.freshness is Freshness.EDITED]
+        lines = [
+            placed_line.data.line for placed_line in file.lines if placed_line.freshness is Freshness.EDITED
+        ]
         lines += [one.data.line for one in file.deleted_lines]
         if lines:
             return Place(file=file.path, line=min(lines))

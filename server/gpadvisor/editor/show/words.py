@@ -82,6 +82,14 @@ def shorten(text: str, letters: int) -> str:
     return cut[:end].rstrip(" .,;:(") + ELLIPSIS
 
 
+def middle_out(text: str, letters: int) -> str:
+    """The text, its middle left out where it is longer: names differ at their ends."""
+    if len(text) <= letters:
+        return text
+    kept = letters - len(ELLIPSIS)
+    return text[: kept - kept // 2] + ELLIPSIS + text[len(text) - kept // 2 :]
+
+
 def escape(text: str) -> str:
     """Text with nothing in it that Markdown would take for its own."""
     return _MARKDOWN.sub(r"\\\1", clean(text))

@@ -17,7 +17,7 @@ KINDS: Final = (lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.RefactorRewrite)
 
 
 def fix_actions(
-    now: Snapshot,
+    snapshot: Snapshot,
     offers: Sequence[Offer],
     useless: Collection[str],
     found: Sequence[lsp.Diagnostic],
@@ -25,20 +25,20 @@ def fix_actions(
 ) -> list[Action]:
     """Fixes in the order of the diagnostics, those last that only disable; ``useless`` are ids."""
     actions: list[Action] = []
-    rank = {one.code: at for at, one in reversed(list(enumerate(found)))}
+    rank = {diagnostic.code: index for index, diagnostic in reversed(list(enumerate(found)))}
     for offer in sorted(offers, key=lambda one: (one.fix.change == "disable", rank.get(one.fix.code, 0))):
-        own = [
+        diagnostics = [
             one for one in found if one.code == offer.fix.code and one.range.start.line == offer.fix.line - 1
         ]
-        action = fix_action(now, offer, own, read, useless=offer.fix.id in useless)
+        action = fix_action(snapshot, offer, diagnostics, read, useless=offer.fix.id in useless)
         actions += [] if action is None else [action]
     return actions
 
 
-def header_actions(now: Snapshot, found: Sequence[lsp.Diagnostic]) -> list[Action]:
+def header_actions(snapshot: Snapshot, found: Sequence[lsp.Diagnostic]) -> list[Action]:
     """Of a missing header: the setting for folders, which our client can open."""
-    missing = [one for one in found if one.data]
-    if not missing or not now.client.own:
+    missing = [diagnostic for diagnostic in found if diagnostic.data]
+    if not missing or not snapshot.client.own:
         return []
     command = lsp.Command(
         title="Set include folders",
@@ -49,19 +49,19 @@ def header_actions(now: Snapshot, found: Sequence[lsp.Diagnostic]) -> list[Actio
     return [lsp.CodeAction(title=command.title, kind=kind, diagnostics=missing, command=command)]
 
 
-def page_actions(now: Snapshot, found: Sequence[lsp.Diagnostic]) -> list[Action]:
+def page_actions(snapshot: Snapshot, diagnostics: Sequence[lsp.Diagnostic]) -> list[Action]:
     """The page of each rule that has one."""
-    return [_explain(now, one) for one in _by_code(found)]
+    return [_explain(snapshot, diagnostic) for diagnostic in _by_code(diagnostics)]
 
 
-def _explain(now: Snapshot, found: lsp.Diagnostic) -> Action:
-    name = protocol.CLIENT_EXPLAIN if now.client.own else protocol.EXPLAIN_COMMAND
-    title = f"Explain {_rule_name(now, str(found.code))} [{found.code}]"
-    command = lsp.Command(title=title, command=name, arguments=[found.code])
-    if not now.client.action_literals:
+def _explain(snapshot: Snapshot, diagnostic: lsp.Diagnostic) -> Action:
+    name = protocol.CLIENT_EXPLAIN if snapshot.client.own else protocol.EXPLAIN_COMMAND
+    title = f"Explain {_rule_name(snapshot, str(diagnostic.code))} [{diagnostic.code}]"
+    command = lsp.Command(title=title, command=name, arguments=[diagnostic.code])
+    if not snapshot.client.action_literals:
         return command
     return lsp.CodeAction(
-        title=command.title, kind=lsp.CodeActionKind.QuickFix, diagnostics=[found], command=command
+        title=command.title, kind=lsp.CodeActionKind.QuickFix, diagnostics=[diagnostic], command=command
     )
 
 
@@ -76,10 +76,14 @@ def _rule_name(now: Snapshot, code: str) -> str:
     return find_rule(code).name
 
 
-def _by_code(found: Sequence[lsp.Diagnostic]) -> list[lsp.Diagnostic]:
+def _by_code(diagnostics: Sequence[lsp.Diagnostic]) -> list[lsp.Diagnostic]:
     """One for each rule that has a page."""
-    first = {one.code: one for one in reversed(found) if not str(one.code).startswith("GPA9")}
-    return [one for one in found if first.get(one.code) is one]
+    first = {
+        diagnostic.code: diagnostic
+        for diagnostic in reversed(diagnostics)
+        if not str(diagnostic.code).startswith("GPA9")
+    }
+    return [one for one in diagnostics if first.get(one.code) is one]
 
 
 def wanted(action: Action, only: Sequence[str] | None) -> bool:

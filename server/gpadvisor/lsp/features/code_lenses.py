@@ -15,31 +15,33 @@ from gpadvisor.lsp.snapshot import Snapshot, View
 MAX_PER_LINE = 3
 
 
-def code_lenses(now: Snapshot, view: View) -> list[lsp.CodeLens]:
+def code_lenses(snapshot: Snapshot, view: View) -> list[lsp.CodeLens]:
     """The lenses of a file, few on a line."""
-    options = now.options(view.path)
+    options = snapshot.options(view.path)
     counts: dict[int, int] = {}
-    found: list[lsp.CodeLens] = []
+    result: list[lsp.CodeLens] = []
     for layer in view.layers:
-        underlined = {one.id for one in diagnostics(layer.analysis, layer.file, layer.files, options)}
+        underlined = {
+            diagnostic.id for diagnostic in diagnostics(layer.analysis, layer.file, layer.files, options)
+        }
         for lens in lenses(
-            layer.analysis, layer.file, options, underlined=underlined, reading=now.profile_being_read
+            layer.analysis, layer.file, options, underlined=underlined, reading=snapshot.profile_being_read
         ):
-            command = _command(now, view, layer, lens)
+            command = _command(snapshot, view, layer, lens)
             counts[lens.line] = counts.get(lens.line, 0) + (command is not None)
             if command is not None and counts[lens.line] <= MAX_PER_LINE:
-                found.append(_lens(now, view, lens, command))
-    return found
+                result.append(_lens(snapshot, view, lens, command))
+    return result
 
 
-def _lens(now: Snapshot, view: View, lens: Lens, command: lsp.Command) -> lsp.CodeLens:
-    extent = Converter(now).range(view.text, lens.line, 0, len(view.text.line(lens.line - 1)))
+def _lens(snapshot: Snapshot, view: View, lens: Lens, command: lsp.Command) -> lsp.CodeLens:
+    extent = Converter(snapshot).range(view.text, lens.line, 0, len(view.text.line(lens.line - 1)))
     return lsp.CodeLens(range=extent, command=command)
 
 
-def _command(now: Snapshot, view: View, layer: PlacedLayer, lens: Lens) -> lsp.Command | None:
+def _command(snapshot: Snapshot, view: View, layer: PlacedLayer, lens: Lens) -> lsp.Command | None:
     """What a click does; None where only our client can do it."""
-    own = now.client.own
+    own = snapshot.client.own
     if lens.action is LensAction.IMPORT:
         return lsp.Command(title=lens.title, command=protocol.CLIENT_IMPORT_PROFILE) if own else None
     if lens.action is LensAction.MODEL:
@@ -50,7 +52,7 @@ def _command(now: Snapshot, view: View, layer: PlacedLayer, lens: Lens) -> lsp.C
         return lsp.Command(title=lens.title, command=name, arguments=[view.uri])
     best = next((one for one in layer.file.findings if one.finding.id == lens.finding), None)
     if best is not None and own:
-        at = Converter(now).position(view.text, best.line, best.start)
+        at = Converter(snapshot).position(view.text, best.line, best.start)
         place = [view.uri, at.line, at.character]
         return lsp.Command(title=lens.title, command=protocol.CLIENT_SHOW_LOCATION, arguments=place)
     code = None if best is None else best.finding.code

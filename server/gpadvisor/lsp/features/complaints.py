@@ -40,29 +40,29 @@ def complaint_diagnostics(wrong: Complaint, text: Text, converter: Converter) ->
     lines = line_map(file, text.source)
     if not wrong.messages:
         return [_diagnostic(wrong.sentence, 1, None, text, converter)]
-    found = []
-    for one in wrong.messages[:_SHOWN]:
-        line, column = _place(one, wrong.path)
+    diagnostics = []
+    for message in wrong.messages[:_SHOWN]:
+        line, column = _place(message, wrong.path)
         now = lines.now(line)[0]
-        found.append(_diagnostic(_words(one, wrong.path), now, column, text, converter, one))
-    return found
+        diagnostics.append(_diagnostic(_words(message, wrong.path), now, column, text, converter, message))
+    return diagnostics
 
 
-def _place(one: CompilerMessage, path: str) -> tuple[int, int | None]:
+def _place(message: CompilerMessage, path: str) -> tuple[int, int | None]:
     """Line and column in the source, of a header the line that includes it."""
-    if one.file is not None and one.line is not None and resolved(one.file) == path:
-        return one.line, one.column
-    if one.included_at is not None and resolved(one.included_at[0]) == path:
-        return one.included_at[1], None
+    if message.file is not None and message.line is not None and resolved(message.file) == path:
+        return message.line, message.column
+    if message.included_at is not None and resolved(message.included_at[0]) == path:
+        return message.included_at[1], None
     return 1, None
 
 
 def _words(one: CompilerMessage, path: str) -> str:
     where = "" if one.file is None or resolved(one.file) == path else f"{one.file}:{one.line}: "
-    said = f"{where}{one.message}".rstrip(".")
+    sentence = f"{where}{one.message}".rstrip(".")
     if one.missing_header is not None:
-        return f"Not analysed: {said}. Name the header's folder by -I in gpadvisor.analysis.flags."
-    return f"Not analysed: {said}."
+        return f"Not analysed: {sentence}. Name the header's folder by -I in gpadvisor.analysis.flags."
+    return f"Not analysed: {sentence}."
 
 
 def _diagnostic(

@@ -21,7 +21,7 @@ _PACKAGES: Final = (
 )
 
 
-def debug_information(now: Snapshot, workers: int, at_work: int) -> str:
+def debug_information(snapshot: Snapshot, workers: int, at_work: int) -> str:
     """Versions, settings, what is analysed, what went wrong; ``workers`` are processes."""
     lines = [
         "# GPAdvisor: debug information",
@@ -29,24 +29,24 @@ def debug_information(now: Snapshot, workers: int, at_work: int) -> str:
         f"- gpadvisor {__version__}, Python {platform.python_version()}, {platform.platform()}",
         f"- interpreter: {sys.executable}",
         *(f"- {name} {version}" for name in _PACKAGES if (version := _version(name))),
-        f"- trusted: {now.trusted}; positions: {now.encoding}; busy: {now.busy}",
+        f"- trusted: {snapshot.trusted}; positions: {snapshot.encoding}; busy: {snapshot.busy}",
         f"- workers: {workers} ({at_work} at work)",
         "",
         "## Client",
         "",
-        *(f"- {name}: {value}" for name, value in asdict(now.client).items()),
+        *(f"- {name}: {value}" for name, value in asdict(snapshot.client).items()),
     ]
-    for folder in now.folders.values():
+    for folder in snapshot.folders.values():
         lines += ["", f"## {folder.path}", ""]
         lines += [f"- {name}: {value!r}" for name, value in asdict_of(folder.settings).items()]
     lines += ["", "## Analyses", ""]
-    for entry in now.entries.values():
+    for entry in snapshot.entries.values():
         analysis = entry.analysis
         lines.append(
             f"- {analysis.origin}: {len(analysis.kernels)} kernels, {len(analysis.files)} files, "
             f"{sum(len(file.findings) for file in analysis.files)} findings, {analysis.sha256[:12]}"
         )
-    lines += ["", "## Errors", "", *(f"- {path}: {said}" for path, said in now.errors.items())]
+    lines += ["", "## Errors", "", *(f"- {path}: {sentence}" for path, sentence in snapshot.errors.items())]
     return "\n".join(lines) + "\n"
 
 

@@ -13,40 +13,40 @@ from gpadvisor.lsp.protocol import HeatLine, HeatParams
 from gpadvisor.lsp.snapshot import Snapshot, View, local_files
 
 
-def file_diagnostics(now: Snapshot, view: View) -> list[lsp.Diagnostic]:
+def file_diagnostics(snapshot: Snapshot, view: View) -> list[lsp.Diagnostic]:
     """What analyses have found in a file, from the top."""
-    converter, options = Converter(now), now.options(view.path)
-    found = [
+    converter, options = Converter(snapshot), snapshot.options(view.path)
+    result = [
         converter.diagnostic(shown, view.text, layer, local_files(layer.entry))
         for layer in view.layers
         for shown in diagnostics(layer.analysis, layer.file, layer.files, options, view.text.source)
     ]
-    return sorted(found, key=lambda one: (one.range.start.line, one.severity or 0))
+    return sorted(result, key=lambda one: (one.range.start.line, one.severity or 0))
 
 
-def complaints(now: Snapshot, path: str) -> list[lsp.Diagnostic]:
+def complaints(snapshot: Snapshot, path: str) -> list[lsp.Diagnostic]:
     """Why an open source was not analysed."""
-    wrong, document = now.complaints.get(path), now.documents.get(path)
-    if wrong is None or document is None or not now.options(path).diagnostics:
+    wrong, document = snapshot.complaints.get(path), snapshot.documents.get(path)
+    if wrong is None or document is None or not snapshot.options(path).diagnostics:
         return []
-    return complaint_diagnostics(wrong, document.text, Converter(now))
+    return complaint_diagnostics(wrong, document.text, Converter(snapshot))
 
 
-def heat_params(now: Snapshot, path: str, view: View | None) -> HeatParams:
+def heat_params(snapshot: Snapshot, path: str, view: View | None) -> HeatParams:
     """How hot lines are: of several analyses, each line by what gives it the largest share."""
     lines: dict[int, HeatLine] = {}
-    options = now.options(path)
+    options = snapshot.options(path)
     for layer in () if view is None or not options.heat else view.layers:
-        for one in heat(layer.analysis, layer.file, options):
+        for hot_line in heat(layer.analysis, layer.file, options):
             entry = HeatLine(
-                line=one.line - 1,
-                share=one.share,
-                level=one.level,
-                stale=one.freshness.value == "edited",
-                text=one.text,
+                line=hot_line.line - 1,
+                share=hot_line.share,
+                level=hot_line.level,
+                stale=hot_line.freshness.value == "edited",
+                text=hot_line.text,
             )
-            if one.line not in lines or lines[one.line].share < one.share:
-                lines[one.line] = entry
+            if hot_line.line not in lines or lines[hot_line.line].share < hot_line.share:
+                lines[hot_line.line] = entry
     ordered = [lines[number] for number in sorted(lines)]
     version = None if view is None else view.version
-    return HeatParams(uri=now.uri_of(path), version=version, lines=ordered)
+    return HeatParams(uri=snapshot.uri_of(path), version=version, lines=ordered)

@@ -59,12 +59,12 @@ class FixQuestion:
     arguments: Mapping[str, Any]
 
 
-def fix_question(now: Snapshot, view: View, first_line: int, last_line: int) -> FixQuestion | None:
+def fix_question(snapshot: Snapshot, view: View, first_line: int, last_line: int) -> FixQuestion | None:
     """What to look for of findings on lines from 1, and of all of their kernels; None of nothing.
 
     Lines that were edited since the profile get none.
     """
-    if not now.may_read(view.path):
+    if not snapshot.may_read(view.path):
         return None
     known = [(layer, one) for layer in view.layers for one in layer.file.findings if _is_open(one)]
     known.sort(key=lambda pair: rank(pair[1].finding))
@@ -76,12 +76,12 @@ def fix_question(now: Snapshot, view: View, first_line: int, last_line: int) -> 
     asked += [pair for pair in here if pair not in asked and _sure(pair[1])]
     launches = {at: facts for layer, _ in asked for at, facts in layer.entry.launches.items()}
     arguments = {
-        **now.job_arguments(view.path),
+        **snapshot.job_arguments(view.path),
         "text": view.text.source,
         "findings": to_json([_today(layer, one) for layer, one in asked]),
         "launches": to_json(launches),
         "disable": [[one.line, [one.finding.code], one.finding.id] for _, one in _first_of_each(here)],
-        "roots": [str(folder.path) for folder in now.folders.values()] or [str(Path(view.path).parent)],
+        "roots": [str(folder.path) for folder in snapshot.folders.values()] or [str(Path(view.path).parent)],
     }
     return FixQuestion(
         view=view,
@@ -112,19 +112,19 @@ def _offer(question: FixQuestion, fix: Fix) -> Offer:
     return Offer(fix=fix, path=view.path, text=view.text, kernel=kernel, version=view.version)
 
 
-def check_arguments(now: Snapshot, offer: Offer) -> dict[str, Any]:
+def check_arguments(snapshot: Snapshot, offer: Offer) -> dict[str, Any]:
     """What a worker is told that compiles a text with and without a fix."""
     return {
-        **now.job_arguments(offer.path),
+        **snapshot.job_arguments(offer.path),
         "text": offer.text.source,
         "fix": to_json(offer.fix),
         "kernel": offer.kernel,
-        "units": [path for path in now.users_of(offer.path) if path.endswith(SOURCES)],
+        "units": [path for path in snapshot.users_of(offer.path) if path.endswith(SOURCES)],
     }
 
 
 def fix_action(
-    now: Snapshot,
+    snapshot: Snapshot,
     offer: Offer,
     diagnostics: Sequence[lsp.Diagnostic],
     read: Read,
@@ -135,13 +135,13 @@ def fix_action(
 
     None for a useless one that is not shown. ``read`` has the text of a file that no editor has open.
     """
-    client, fix = now.client, offer.fix
+    client, fix = snapshot.client, offer.fix
     edits = bool(fix.edits) and fix.flag is None
     direct = edits and not fix.needs_confirmation
     name = protocol.CHECK_FIX if direct else protocol.APPLY_FIX
     if useless and not client.disabled_actions:
         return None
-    arguments: list[object] = [now.uri_of(offer.path), fix.id]
+    arguments: list[object] = [snapshot.uri_of(offer.path), fix.id]
     if not client.action_literals:
         name = protocol.APPLY_FIX
     elif fix.needs_confirmation and edits and client.own:
@@ -165,27 +165,27 @@ def fix_action(
         kind=kind,
         diagnostics=list(diagnostics) or None,
         is_preferred=True if fix.preferred and client.preferred_actions else None,
-        edit=workspace_edit(now, offer, read) if direct else None,
+        edit=workspace_edit(snapshot, offer, read) if direct else None,
         command=command if fix.checkable or not direct else None,
     )
 
 
-def workspace_edit(now: Snapshot, offer: Offer, read: Read) -> lsp.WorkspaceEdit:
+def workspace_edit(snapshot: Snapshot, offer: Offer, read: Read) -> lsp.WorkspaceEdit:
     """The edit in the client's units; versioned where the client knows versions."""
     fix, path = offer.fix, resolved(offer.fix.file)
     text = offer.text if path == offer.path else Text(read(path) or "")
-    edits = [_text_edit(now, edit, text) for edit in fix.edits]
-    uri = now.uri_of(path)
-    if not now.client.versioned_edits:
+    edits = [_text_edit(snapshot, edit, text) for edit in fix.edits]
+    uri = snapshot.uri_of(path)
+    if not snapshot.client.versioned_edits:
         return lsp.WorkspaceEdit(changes={uri: edits})
     version = offer.version if path == offer.path else None
     document = lsp.OptionalVersionedTextDocumentIdentifier(uri=uri, version=version)
     return lsp.WorkspaceEdit(document_changes=[lsp.TextDocumentEdit(document, edits)])
 
 
-def _text_edit(now: Snapshot, edit: TextEdit, text: Text) -> lsp.TextEdit:
-    start = text.units(edit.start_line - 1, edit.start_column, now.encoding)
-    end = text.units(edit.end_line - 1, edit.end_column, now.encoding)
+def _text_edit(snapshot: Snapshot, edit: TextEdit, text: Text) -> lsp.TextEdit:
+    start = text.units(edit.start_line - 1, edit.start_column, snapshot.encoding)
+    end = text.units(edit.end_line - 1, edit.end_column, snapshot.encoding)
     return lsp.TextEdit(
         range=lsp.Range(
             start=lsp.Position(edit.start_line - 1, start), end=lsp.Position(edit.end_line - 1, end)
@@ -199,10 +199,10 @@ def outcome(checked: FixCheck) -> str:
     return _OUTCOMES[checked.pattern] if checked.compiles else "notCompiled"
 
 
-def fix_checked(now: Snapshot, offer: Offer, result: Any, text: str) -> FixCheckedParams:
+def fix_checked(snapshot: Snapshot, offer: Offer, result: Any, text: str) -> FixCheckedParams:
     """What our client is told of a check; ``result`` is a word of the protocol."""
     return FixCheckedParams(
-        uri=now.uri_of(offer.path),
+        uri=snapshot.uri_of(offer.path),
         line=max(offer.fix.line - 1, 0),
         code=offer.fix.code,
         title=offer.fix.title,

@@ -16,9 +16,9 @@ _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _MARKS: Final = re.compile(r"\*\*|(?<!\\)`|\\(?=[\\`*_{}\[\]<>#|~!])")
 
 
-def hover_at(now: Snapshot, view: View, line: int) -> lsp.Hover | None:
+def hover_at(snapshot: Snapshot, view: View, line: int) -> lsp.Hover | None:
     """What is known of a line from 1; None where nothing is."""
-    options = now.options(view.path)
+    options = snapshot.options(view.path)
     said = [
         words
         for layer in view.layers
@@ -27,7 +27,7 @@ def hover_at(now: Snapshot, view: View, line: int) -> lsp.Hover | None:
     if not said:
         return None
     text, kind = "\n\n---\n\n".join(said), lsp.MarkupKind.Markdown
-    if not now.client.markdown:
+    if not snapshot.client.markdown:
         text, kind = _MARKS.sub("", _LINK.sub(r"\1", text)), lsp.MarkupKind.PlainText
-    extent = Converter(now).range(view.text, line, 0, len(view.text.line(line - 1)))
+    extent = Converter(snapshot).range(view.text, line, 0, len(view.text.line(line - 1)))
     return lsp.Hover(contents=lsp.MarkupContent(kind=kind, value=text), range=extent)

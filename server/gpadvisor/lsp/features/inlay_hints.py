@@ -10,15 +10,15 @@ from gpadvisor.lsp.convert import Converter
 from gpadvisor.lsp.snapshot import Snapshot, View, local_files
 
 
-def inlay_hints(now: Snapshot, view: View, wanted: lsp.Range) -> list[lsp.InlayHint]:
+def inlay_hints(snapshot: Snapshot, view: View, wanted: lsp.Range) -> list[lsp.InlayHint]:
     """Hints on the lines of a range, one each."""
-    options, converter = now.options(view.path), Converter(now)
+    options, converter = snapshot.options(view.path), Converter(snapshot)
     lines = range(wanted.start.line + 1, wanted.end.line + 2)
     taken: set[int] = set()
-    found: list[lsp.InlayHint] = []
+    result: list[lsp.InlayHint] = []
     for layer in view.layers:
         for hint in hints(layer.analysis, layer.file, layer.files, options):
             if hint.line in lines and hint.line not in taken:
                 taken.add(hint.line)
-                found.append(converter.hint(hint, view.text, local_files(layer.entry)))
-    return found
+                result.append(converter.hint(hint, view.text, local_files(layer.entry)))
+    return result

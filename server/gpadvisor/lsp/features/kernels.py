@@ -19,16 +19,16 @@ _LAUNCH: Final = "@"
 _MOST: Final = 200
 
 
-def kernel_choices(now: Snapshot, view: View | None) -> list[KernelChoice]:
+def kernel_choices(snapshot: Snapshot, view: View | None) -> list[KernelChoice]:
     """What to pick from for a document, most GPU time first."""
     if view is None:
         return []
-    found: list[KernelChoice] = []
+    choices: list[KernelChoice] = []
     for layer in view.layers:
-        shown = chosen_kernels(layer.analysis, now.options(view.path))
+        shown = chosen_kernels(layer.analysis, snapshot.options(view.path))
         for kernel in layer.analysis.kernels:
-            found += _choices(layer, kernel, chosen=kernel.kernel in shown)
-    return found[:_MOST]
+            choices += _choices(layer, kernel, chosen=kernel.kernel in shown)
+    return choices[:_MOST]
 
 
 def _choices(layer: PlacedLayer, kernel: KernelView, *, chosen: bool) -> list[KernelChoice]:
@@ -56,7 +56,7 @@ def _choice(kernel: KernelView, key: str, description: str, detail: str, *, chos
 
 def _launch(launch: LaunchView, launches: Sequence[LaunchView]) -> str:
     """A launch by its number among those of its kernel, as the lens has it."""
-    number = sorted(one.index for one in launches).index(launch.index) + 1
+    number = sorted(view.index for view in launches).index(launch.index) + 1
     return f"launch {number} of {len(launches)}: {launch.label}"
 
 

@@ -37,50 +37,51 @@ class SassQuestion:
         return json.dumps([entry.content, entry.key, self.arguments], sort_keys=True)
 
 
-def sass_question(now: Snapshot, view: View | None, asked: SassParams) -> SassQuestion | SassResult:
+def sass_question(snapshot: Snapshot, view: View | None, params: SassParams) -> SassQuestion | SassResult:
     """The kernel that was asked for, a line's kernel, or the chosen one; else the answer why there is none.
 
     Raises:
         UsageError: the file has no such kernel.
     """
-    path = file_path(asked.uri)
-    if path is None or not now.may_read(path):
+    path = file_path(params.uri)
+    if path is None or not snapshot.may_read(path):
         return _nothing("the workspace is not trusted: nothing is disassembled")
-    found = None if view is None else _wanted(now, view, asked)
+    found = None if view is None else _wanted(snapshot, view, params)
     if found is None:
         return _nothing("nothing is known of this file: analyse it, or open a profile of it")
     layer, kernel = found
     origin = layer.analysis.origin
     arguments = {
-        **now.job_arguments(origin),
-        "root": str(now.folder_of(path).path),
+        **snapshot.job_arguments(origin),
+        "root": str(snapshot.folder_of(path).path),
         "kernel": kernel.kernel,
-        "trusted": now.trusted,
+        "trusted": snapshot.trusted,
         "launch": kernel.launch_index if layer.entry.is_profile else None,
         "model": "asked" if kernel.evidence.value == "modelled" else "none",
     }
     return SassQuestion(path=path, layer=layer, kernel=kernel, arguments=arguments)
 
 
-def _wanted(now: Snapshot, view: View, asked: SassParams) -> tuple[PlacedLayer, KernelView] | None:
+def _wanted(snapshot: Snapshot, view: View, params: SassParams) -> tuple[PlacedLayer, KernelView] | None:
     """The layer and kernel that a request means."""
     candidates: list[tuple[PlacedLayer, KernelView]] = []
     for layer in view.layers:
-        shown = chosen_kernels(layer.analysis, now.options(view.path))
+        shown = chosen_kernels(layer.analysis, snapshot.options(view.path))
         for kernel in layer.analysis.kernels:
-            if asked.kernel is not None and kernel.kernel == asked.kernel.partition("@")[0]:
+            if params.kernel is not None and kernel.kernel == params.kernel.partition("@")[0]:
                 return layer, kernel
             if kernel.kernel in shown:
                 candidates.append((layer, kernel))
-    if asked.kernel is not None:
-        raise UsageError(f"no kernel {asked.kernel} has lines in this file")
-    if asked.line is not None:
+    if params.kernel is not None:
+        raise UsageError(f"no kernel {params.kernel} has lines in this file")
+    if params.line is not None:
         for layer, kernel in candidates:
             if any(
-                one.line == asked.line + 1 and one.data.kernel == kernel.kernel for one in layer.file.lines
+                placed_line.line == params.line + 1 and placed_line.data.kernel == kernel.kernel
+                for placed_line in layer.file.lines
             ):
                 return layer, kernel
-        above = [pair for pair in candidates if _start(pair) <= asked.line + 1]
+        above = [pair for pair in candidates if _start(pair) <= params.line + 1]
         if above:
             return max(above, key=_start)
     return candidates[0] if candidates else None
@@ -94,9 +95,9 @@ def _start(pair: tuple[PlacedLayer, KernelView]) -> int:
     return layer.file.map.now(kernel.place.line)[0]
 
 
-def machine_code(now: Snapshot, layer: PlacedLayer, view: SassView) -> SassResult:
+def machine_code(snapshot: Snapshot, layer: PlacedLayer, view: SassView) -> SassResult:
     """A kernel's rows, at today's lines."""
-    uris = {name: now.uri_of(path) for name, path in local_files(layer.entry).items()}
+    uris = {name: snapshot.uri_of(path) for name, path in local_files(layer.entry).items()}
     files = {**layer.files, layer.file.path: layer.file}
     return SassResult(
         title=f"{view.name} ({view.arch}, {Path(layer.analysis.origin).name})",

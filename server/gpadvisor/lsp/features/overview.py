@@ -48,8 +48,8 @@ def overview(now: Snapshot, profile: str | None, read: Read) -> list[OverviewEnt
 
 def _without(entry: Entry, kernels: Collection[str]) -> Entry:
     """Machine code alone, without the kernels that a profile tells more of."""
-    kept = tuple(one for one in entry.analysis.kernels if one.kernel not in kernels)
-    return replace(entry, analysis=replace(entry.analysis, kernels=kept))
+    views = tuple(view for view in entry.analysis.kernels if view.kernel not in kernels)
+    return replace(entry, analysis=replace(entry.analysis, kernels=views))
 
 
 def _nothing_of(path: str) -> OverviewEntry:
@@ -67,10 +67,10 @@ def _nothing_of(path: str) -> OverviewEntry:
     )
 
 
-def _maps(now: Snapshot, entries: list[Entry], read: Read) -> dict[str, _Maps]:
+def _maps(snapshot: Snapshot, entries: list[Entry], read: Read) -> dict[str, _Maps]:
     """Line maps by an entry's key."""
-    known: dict[str, str | None] = {path: text.source for path, text in now.texts().items()}
-    found: dict[str, _Maps] = {}
+    known: dict[str, str | None] = {path: text.source for path, text in snapshot.texts().items()}
+    result: dict[str, _Maps] = {}
     for entry in entries:
         maps, local = {}, local_files(entry)
         for file in entry.analysis.files:
@@ -79,8 +79,8 @@ def _maps(now: Snapshot, entries: list[Entry], read: Read) -> dict[str, _Maps]:
                 known[at] = read(at)
             if at is not None and (text := known[at]) is not None:
                 maps[file.path] = at, line_map(file, text)
-        found[entry.key] = maps
-    return found
+        result[entry.key] = maps
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class _Lister:
             error=None,
             collected_at=analysis.collected_at,
             problems=[clean(note.message) for note in analysis.problems if note.place is None],
-            kernels=[self._kernel(one) for one in analysis.kernels[:_MOST_KERNELS]],
+            kernels=[self._kernel(kernel) for kernel in analysis.kernels[:_MOST_KERNELS]],
             left=max(0, len(analysis.kernels) - _MOST_KERNELS),
         )
 
@@ -116,8 +116,8 @@ class _Lister:
             duration_ns=kernel.duration_ns,
             time_share=kernel.time_share,
             place=self._place(kernel.place),
-            findings=[self._finding(kernel, one) for one in kernel.suggestions],
-            problems=[clean(one) for one in kernel.problems],
+            findings=[self._finding(kernel, suggestion) for suggestion in kernel.suggestions],
+            problems=[clean(problem) for problem in kernel.problems],
         )
 
     def _finding(self, kernel: KernelView, suggestion: SuggestionView) -> OverviewFinding:

@@ -56,9 +56,9 @@ _NEXT: Final[dict[State, tuple[NextStep, ...]]] = {
 }
 
 
-def status_of(now: Snapshot, path: str, view: View | None, at: datetime) -> StatusParams:
+def status_of(snapshot: Snapshot, path: str, view: View | None, at: datetime) -> StatusParams:
     """The status of one document; a profile's age counts to ``at``."""
-    options = now.options(path)
+    options = snapshot.options(path)
     layer = view.layers[0] if view is not None and view.layers else None
     text, details, stale = "GPA", [], 0.0
     if layer is not None:
@@ -67,75 +67,77 @@ def status_of(now: Snapshot, path: str, view: View | None, at: datetime) -> Stat
         text, details = said.text, list(said.details)
         stale = stale_share([layer.file]) or 0.0
     else:
-        details = _nowhere(now, path)
-    error = now.errors_of(path)
+        details = _nowhere(snapshot, path)
+    error = snapshot.errors_of(path)
     kernels = () if layer is None else layer.analysis.kernels
     shown = frozenset() if layer is None else chosen_kernels(layer.analysis, options)
-    here = frozenset() if layer is None else {one.data.kernel for one in layer.file.lines}
-    known = [one for one in kernels if one.kernel in shown]
-    kernel = next((one for one in known if one.kernel in here), known[0] if known else None)
+    here = frozenset() if layer is None else {line.data.kernel for line in layer.file.lines}
+    views = [kernel_view for kernel_view in kernels if kernel_view.kernel in shown]
+    kernel = next((one for one in views if one.kernel in here), views[0] if views else None)
     is_profile = layer is not None and layer.entry.is_profile
     failed = (
         bool(error) and not is_profile
     )  # what a profile says holds for a source that does not compile, too
-    state = _state(now, path, stale=stale, has_layer=layer is not None, failed=failed)
-    wrong = now.complaints.get(path)
+    state = _state(snapshot, path, stale=stale, has_layer=layer is not None, failed=failed)
+    wrong = snapshot.complaints.get(path)
     compiles = wrong is None or not wrong.messages
-    others = [] if is_profile else list(_profiles(now, path))
-    elsewhere = elsewhere_words((one.analysis for one in others), options)
+    entries = [] if is_profile else list(_profiles(snapshot, path))
+    elsewhere = elsewhere_words((one.analysis for one in entries), options)
     words = None if layer is None else bar_words(layer.analysis, layer.file, options)
     return StatusParams(
         state=state,
-        uri=now.uri_of(path),
-        bar=_bar(state, words, compiles=compiles, profiles=bool(others), elsewhere=elsewhere),
+        uri=snapshot.uri_of(path),
+        bar=_bar(state, words, compiles=compiles, profiles=bool(entries), elsewhere=elsewhere),
         text=text,
         detail="\n".join([*error, *details]),
-        next=_next(state, is_profile=is_profile, compiles=compiles, elsewhere=bool(others)),
+        next=_next(state, is_profile=is_profile, compiles=compiles, elsewhere=bool(entries)),
         device=None if kernel is None else kernel.device or None,
         profile=layer.analysis.origin if layer is not None and is_profile else None,
         collected_at=None if layer is None else layer.analysis.collected_at,
         evidence=None if kernel is None else EVIDENCE_WORDS[kernel.evidence],
         kernel=None if kernel is None else kernel.name,
-        findings=0 if view is None else sum(len(open_findings(one.file, options)) for one in view.layers),
+        findings=0
+        if view is None
+        else sum(len(open_findings(placed_layer.file, options)) for placed_layer in view.layers),
         stale_share=stale,
     )
 
 
-def _nowhere(now: Snapshot, path: str) -> list[str]:
+def _nowhere(snapshot: Snapshot, path: str) -> list[str]:
     """Of profiles in the document's folder that are on no line of a file here."""
-    said = [nowhere_words(one.analysis) for one in _profiles(now, path)]
+    said = [nowhere_words(profile.analysis) for profile in _profiles(snapshot, path)]
     return [one for one in said if one is not None]
 
 
-def _profiles(now: Snapshot, path: str) -> Iterator[Entry]:
+def _profiles(snapshot: Snapshot, path: str) -> Iterator[Entry]:
     """The profiles in the document's folder."""
-    key = f"{PROFILE}{now.folder_of(path).path}"
-    return (one for one in now.entries.values() if one.key.startswith(key))
+    key = f"{PROFILE}{snapshot.folder_of(path).path}"
+    return (entry for entry in snapshot.entries.values() if entry.key.startswith(key))
 
 
-def _state(now: Snapshot, path: str, *, stale: float, has_layer: bool, failed: bool) -> State:
-    if not now.settings_of(path).enable:
+def _state(snapshot: Snapshot, path: str, *, stale: float, has_layer: bool, failed: bool) -> State:
+    if not snapshot.settings_of(path).enable:
         return "disabled"
-    if not now.may_read(path):
+    if not snapshot.may_read(path):
         return "untrusted"
-    if now.busy:
+    if snapshot.busy:
         return "busy"
     if failed:
         return "error"
     if has_layer:
         return "stale" if stale else "idle"
-    return "noKernel" if path in now.without_kernels else "noProfile"
+    return "noKernel" if path in snapshot.without_kernels else "noProfile"
 
 
 def _bar(state: State, words: str | None, *, compiles: bool, profiles: bool, elsewhere: str | None) -> str:
     """``words`` are of the layer, ``elsewhere`` of what profiles of the folder say of other files."""
     if state == "error" and not compiles:
-        said = _NOT_COMPILED
+        sentence = _NOT_COMPILED
     elif state == "noProfile" and profiles:
-        said = _ELSEWHERE
+        sentence = _ELSEWHERE
     else:
-        said = _BARS.get(state) or f"GPA: {words or ''}"
-    return f"{said}; {elsewhere}" if elsewhere and state != "busy" else said
+        sentence = _BARS.get(state) or f"GPA: {words or ''}"
+    return f"{sentence}; {elsewhere}" if elsewhere and state != "busy" else sentence
 
 
 def _next(state: State, *, is_profile: bool, compiles: bool, elsewhere: bool) -> list[NextStep]:

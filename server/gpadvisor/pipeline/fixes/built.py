@@ -40,13 +40,13 @@ class BuiltKernel:
 
     def opcodes(self, wanted: Callable[[Place], bool] | None, *, full: bool) -> Counter[str]:
         """How often each opcode stands on some lines, or anywhere; with or without modifiers."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for function in self.program.functions:
             for index, instruction in enumerate(function.instructions):
                 if wanted is None or any(map(wanted, places(function, index))):
                     parts = (instruction.opcode, *instruction.modifiers) if full else (instruction.opcode,)
-                    found[".".join(parts)] += 1
-        return found
+                    counts[".".join(parts)] += 1
+        return counts
 
     @property
     def instructions(self) -> int:
@@ -79,22 +79,22 @@ class Built:
 
 def paired(before: Built, after: Built) -> list[tuple[BuiltKernel, BuiltKernel]]:
     """The kernels of two builds that are one and the same, by name; a new const changes what is mangled."""
-    found = [(before.kernels[name], after.kernels[name]) for name in before.kernels if name in after.kernels]
+    result = [(before.kernels[name], after.kernels[name]) for name in before.kernels if name in after.kernels]
     old = _by_head(before, after)
     new = _by_head(after, before)
-    found += [
+    result += [
         (old[head][0], new[head][0]) for head in old if len(old[head]) == 1 and len(new.get(head, ())) == 1
     ]
-    return found
+    return result
 
 
 def _by_head(built: Built, other: Built) -> dict[str, list[BuiltKernel]]:
     """Kernels that the other build has no namesake of, by name without parameters."""
-    found: dict[str, list[BuiltKernel]] = {}
+    result: dict[str, list[BuiltKernel]] = {}
     for name, kernel in built.kernels.items():
         if name not in other.kernels:
-            found.setdefault(kernel.demangled.partition("(")[0], []).append(kernel)
-    return found
+            result.setdefault(kernel.demangled.partition("(")[0], []).append(kernel)
+    return result
 
 
 def places(function: Function, index: int) -> list[Place]:
@@ -102,8 +102,8 @@ def places(function: Function, index: int) -> list[Place]:
     entry = function.lines[index]
     if entry is None:
         return []
-    found = [entry.location, *(frame.call_site for frame in entry.inline)]
-    return [(one.file, one.line) for one in found]
+    locations = [entry.location, *(frame.call_site for frame in entry.inline)]
+    return [(one.file, one.line) for one in locations]
 
 
 def read_build(
@@ -137,7 +137,9 @@ def read_build(
             demangled=demangle(name),
             program=program,
             facts=program.facts.get(name),
-            code=b"".join(one.code for one in source.cubin.sections if one.name in used),
+            code=b"".join(
+                code_section.code for code_section in source.cubin.sections if code_section.name in used
+            ),
             sites=_sites(name, program, code, request),
         )
     return Built(arch=compiled.arch, compiler=compiled.compiler, kernels=kernels)
@@ -168,12 +170,12 @@ def _sites(kernel: str, program: Program, code: str, request: Request) -> tuple[
 
 def _around(function: Function, index: int) -> list[Place]:
     """The lines of a place in the code, and the heads of the loops around it."""
-    found = places(function, index)
+    result = places(function, index)
     for loop in function.enclosing_loops(index):
         location = function.loops[loop].location
         if location is not None:
-            found.append((location.file, location.line))
-    return found
+            result.append((location.file, location.line))
+    return result
 
 
 def same_file(path: Path, overlay: Overlay | None) -> Callable[[str], bool]:

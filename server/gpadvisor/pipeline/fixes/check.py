@@ -64,12 +64,14 @@ def concerns(side: Side) -> bool:
 def kernel_changes(fix: Fix, before: Side, after: Side, kernel: str | None) -> tuple[KernelChange, ...]:
     """What changed in each kernel, the finding's own and then the most changed first."""
     pairs = sorted(paired(before.built, after.built), key=lambda pair: pair[0].name)
-    found = [_change(fix, before, after, old, new) for old, new in pairs[:_MAX_KERNELS]]
+    changes = [_change(fix, before, after, old, new) for old, new in pairs[:_MAX_KERNELS]]
     asked = (
         None if kernel is None else demangle(kernel)
     )  # of a profile, perhaps, whose build had another path
-    found.sort(key=lambda one: (one.unchanged, demangle(one.kernel) != asked, -_size(one), one.kernel))
-    return tuple(found)
+    changes.sort(
+        key=lambda change: (change.unchanged, demangle(change.kernel) != asked, -_size(change), change.kernel)
+    )
+    return tuple(changes)
 
 
 def _size(change: KernelChange) -> int:
@@ -113,10 +115,10 @@ def _opcodes(
     """Opcodes that are fewer and more; with modifiers only where nothing else differs."""
     wanted = (before.holds, after.holds) if fix.change in _BY_LINES else (None, None)
     for full in (False, True):
-        one, two = old.opcodes(wanted[0], full=full), new.opcodes(wanted[1], full=full)
-        for counter in (one, two):
+        counts, two = old.opcodes(wanted[0], full=full), new.opcodes(wanted[1], full=full)
+        for counter in (counts, two):
             counter.pop("NOP", None)  # they only fill up
-        gone, added = one - two, two - one
+        gone, added = counts - two, two - counts
         if gone or added:
             return _ranked(gone), _ranked(added)
     return (), ()

@@ -57,7 +57,7 @@ def disable_fix(
 def _edit(
     path: str, lines: list[str], line: int, codes: list[str], facts: EditFacts, reason: str
 ) -> TextEdit | None:
-    present = next((one for one in facts.comments if one.first_line == line), None)
+    present = next((place for place in facts.comments if place.first_line == line), None)
     if present is not None:
         return _merged(present, lines[present.line - 1], codes)
     content = lines[line - 1].removesuffix("\r")

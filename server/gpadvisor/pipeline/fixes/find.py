@@ -73,13 +73,13 @@ def find_fixes(
     if root is None:
         return ()
     facts = edit_facts_of(path, text)
-    known = launches or {}
-    found: list[Fix] = []
+    launch_facts = launches or {}
+    fixes: list[Fix] = []
     for finding in findings:
-        launch = known.get(finding.kernel)
-        found += fixes_for(finding, facts, path=str(path), launch=launch)
-        found += _flag_fixes(path, root, finding)
-    return tuple({(fix.id, fix.finding): fix for fix in found}.values())
+        launch = launch_facts.get(finding.kernel)
+        fixes += fixes_for(finding, facts, path=str(path), launch=launch)
+        fixes += _flag_fixes(path, root, finding)
+    return tuple({(fix.id, fix.finding): fix for fix in fixes}.values())
 
 
 def find_disable(
@@ -253,10 +253,10 @@ def check_fix(
     )
 
 
-def _first_build(check: _Check, text: str, lines: set[int], known: Sequence[Path]) -> tuple[Path, Side]:
+def _first_build(check: _Check, text: str, lines: set[int], paths: Sequence[Path]) -> tuple[Path, Side]:
     """The unit whose machine code comes from the lines of the fix, built without it; else the first one."""
     root = check.request.root.resolve()
-    units = units_of(check.path, root, known)
+    units = units_of(check.path, root, paths)
     if not units:
         raise SourceError(
             f"no source below {check.request.root} includes {check.path.name}, so that the change cannot be "
@@ -268,7 +268,7 @@ def _first_build(check: _Check, text: str, lines: set[int], known: Sequence[Path
         try:
             side = check.build(unit, text, lines)
         except CompileError:
-            if unit != check.path or not (including := units_of(check.path, root, known, itself=False)):
+            if unit != check.path or not (including := units_of(check.path, root, paths, itself=False)):
                 raise
             units += including  # a part of another source
             continue

@@ -133,21 +133,21 @@ def read_settings(path: Path) -> str:
 
 def build_line(source: Path, root: Path, flag: str) -> str:
     """What to change in the build system for a flag, as Markdown; nothing of it is run or written."""
-    found = find_change(_upwards(source.parent, root), Wanted(flag=flag, application=source, source=source))
-    if found is None:
+    change = find_change(_upwards(source.parent, root), Wanted(flag=flag, application=source, source=source))
+    if change is None:
         return (
             f"Add `{flag}` to the options of nvcc in your build system; `compile_commands.json` is generated"
         )
-    path = found.path.relative_to(root) if found.path.is_relative_to(root) else found.path
-    where = f"In `{path}`" if found.line is None else f"On line {found.line} of `{path}`"
-    return f"{where}: `{found.words}`"
+    path = change.path.relative_to(root) if change.path.is_relative_to(root) else change.path
+    where = f"In `{path}`" if change.line is None else f"On line {change.line} of `{path}`"
+    return f"{where}: `{change.words}`"
 
 
 def _upwards(folder: Path, root: Path) -> Iterator[Path]:
-    here = folder.resolve()
+    path = folder.resolve()
     top = root.resolve()
     for _ in range(_MAX_FOLDERS):
-        if not here.is_relative_to(top):
+        if not path.is_relative_to(top):
             return
-        yield root / here.relative_to(top)
-        here = here.parent
+        yield root / path.relative_to(top)
+        path = path.parent

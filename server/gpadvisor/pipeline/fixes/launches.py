@@ -26,16 +26,17 @@ def launch_facts(kernels: Iterable[AnalysedKernel]) -> dict[str, LaunchFacts]:
 
 def kernel_launch(context: KernelContext) -> LaunchFacts:
     """What is known of one kernel's launch and loops."""
-    trips = _trips(context.program)
+    trips, copies = _trips(context.program), _copies(context.program)
     if context.profile is None:
-        return LaunchFacts(trips=trips)
+        return LaunchFacts(trips=trips, copies=copies)
     threads = context.profile.launch.threads_per_block
     return LaunchFacts(
         block_threads=threads if threads > 0 else None,
         blocks_per_sm=_one_more_block(context),
         threads_new=_proposed(context),
         trips=trips,
-        copies=_copies(context.program) if lacks_warps(context) else {},
+        copies=copies,
+        lacks_warps=lacks_warps(context),
     )
 
 
@@ -55,13 +56,13 @@ def _trips(program: Program) -> Mapping[int, int]:
 
 def _copies(program: Program) -> Mapping[int, int]:
     """How often the body of a loop stands in the machine code, by the line of its head; not its remainder."""
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     for function in program.functions:
         for loop in function.loops:
             if loop.location is not None:
                 line = loop.location.line
-                found[line] = max(found.get(line, 1), loop_facts(function, loop.id).copies)
-    return found
+                result[line] = max(result.get(line, 1), loop_facts(function, loop.id).copies)
+    return result
 
 
 def _one_more_block(context: KernelContext) -> int | None:

@@ -51,8 +51,8 @@ class _Case:
     def kernels(self, kind: SiteKind) -> list[EditSite]:
         """Places that belong to the finding's kernel, wherever its line is."""
         name = base_name(self.finding.kernel_name)
-        found = [site for site in self.facts.sites if site.kind is kind and site.name == name]
-        return found if len(found) == 1 else []
+        edit_sites = [site for site in self.facts.sites if site.kind is kind and site.name == name]
+        return edit_sites if len(edit_sites) == 1 else []
 
 
 def base_name(kernel: str) -> str:
@@ -137,20 +137,20 @@ def text_edits(site: EditSite, number: str = "") -> list[TextEdit]:
     """A site's replacements with the number that they leave open."""
     return [
         TextEdit(
-            start_line=one.start_line,
-            start_column=one.start_column,
-            end_line=one.end_line,
-            end_column=one.end_column,
-            new_text=one.text.replace(NUMBER, number) if number else one.text,
+            start_line=replacement.start_line,
+            start_column=replacement.start_column,
+            end_line=replacement.end_line,
+            end_column=replacement.end_column,
+            new_text=replacement.text.replace(NUMBER, number) if number else replacement.text,
         )
-        for one in site.replacements
+        for replacement in site.replacements
     ]
 
 
 def _fix(
     case: _Case,
     sites: Sequence[EditSite],
-    what: str,
+    text: str,
     *,
     number: str = "",
     short: str = "",
@@ -167,8 +167,8 @@ def _fix(
     return Fix(
         id=_identity(case.finding, sites[0].kind.value, [case.path, *edits]),
         code=case.finding.code,
-        title=f"{what}{f' ({notes})' if notes else ''} [{case.finding.code}]",
-        words=what,
+        title=f"{text}{f' ({notes})' if notes else ''} [{case.finding.code}]",
+        words=text,
         kind=kind,
         file=case.path,
         edits=tuple(edits),
@@ -235,36 +235,40 @@ def _reciprocal(case: _Case) -> Iterator[Fix]:
 def _unroll(case: _Case) -> Iterator[Fix]:
     sites = case.sites(SiteKind.UNROLL)
     # The loop that the finding names, else the innermost one around its line.
-    site = next((one for one in sites if one.first_line == case.head), sites[-1] if sites else None)
+    site = next(
+        (edit_site for edit_site in sites if edit_site.first_line == case.head), sites[-1] if sites else None
+    )
     if site is None or not site.replacements:
         return
     trips = case.launch.trips.get(site.first_line, site.limit)
     copies = case.launch.copies.get(site.first_line, 1)
+    if copies >= DEFAULT_UNROLL and not case.launch.lacks_warps:
+        return  # the compiler has unrolled it as far, and fewer copies would be a step back
     times = DEFAULT_UNROLL if copies < DEFAULT_UNROLL else DEFAULT_UNROLL * copies
     if trips is not None and trips <= _COMPLETE:
         times = trips
     if times < 2 or (site.number is not None and times <= site.number):
         return
     if site.number is None:
-        what = f"Add #pragma unroll {times}"
+        text = f"Add #pragma unroll {times}"
     else:
-        what = f"Unroll {times} times instead of {site.number}"
+        text = f"Unroll {times} times instead of {site.number}"
     if trips == times:
-        what += ", all of the loop's passes"
-    yield _fix(case, [site], what, number=str(times), preferred=True)
+        text += ", all of the loop's passes"
+    yield _fix(case, [site], text, number=str(times), preferred=True)
 
 
 def _restrict(case: _Case) -> Iterator[Fix]:
     for site in case.sites(SiteKind.RESTRICT)[:1]:
-        what = f"Mark {_listed(site.words)} as __restrict__"
+        text = f"Mark {_listed(site.words)} as __restrict__"
         reason = (
             "a promise: where memory that one of these pointers reaches is written through another, results "
             "are wrong"
         )
         if site.more_words:
-            what += f", {_listed(site.more_words)} as const"
+            text += f", {_listed(site.more_words)} as const"
             reason += "; a declaration in another file must get the same const"
-        yield _fix(case, [site], what, short="promises no aliasing", reason=reason)
+        yield _fix(case, [site], text, short="promises no aliasing", reason=reason)
 
 
 def _launch_bounds(case: _Case) -> Iterator[Fix]:
@@ -279,17 +283,17 @@ def _launch_bounds(case: _Case) -> Iterator[Fix]:
             continue
         most = max(threads, site.number or 0)
         if blocks is not None and blocks > (site.limit or 1):
-            what = f"Bound {site.name} to {most} threads, {blocks} blocks per SM"
-            yield _bounds(case, site, (most, blocks), what)
+            text = f"Bound {site.name} to {most} threads, {blocks} blocks per SM"
+            yield _bounds(case, site, (most, blocks), text)
 
 
-def _bounds(case: _Case, site: EditSite, bounds: Sequence[int], what: str) -> Fix:
+def _bounds(case: _Case, site: EditSite, bounds: Sequence[int], text: str) -> Fix:
     """A fix that writes ``bounds``: threads of a block, and blocks of an SM where they are told."""
     number = ", ".join(map(str, bounds))
     return _fix(
         case,
         [site],
-        f"{what} (__launch_bounds__({number}))",
+        f"{text} (__launch_bounds__({number}))",
         number=number,
         short="limits the block size",
         reason=f"a launch of {site.name} with more than {bounds[0]} threads per block then fails",

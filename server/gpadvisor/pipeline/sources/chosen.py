@@ -62,17 +62,17 @@ class SourceChooser:
     @cached_property
     def _lines(self) -> Mapping[str, Mapping[int, set[str]]]:
         """By file its lines, with the opcodes that were made of them."""
-        found: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+        result: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
         for function in (one for program in self._programs for one in program.functions):
             for instruction, line in zip(function.instructions, function.lines, strict=True):
                 if line is not None and line.location.line:
-                    found[line.location.file][line.location.line].add(instruction.opcode)
-        return found
+                    result[line.location.file][line.location.line].add(instruction.opcode)
+        return result
 
     @cached_property
     def _kernels(self) -> Mapping[str, set[_Kernel]]:
         """By file the kernels that have lines of their own in it."""
-        found: dict[str, set[_Kernel]] = defaultdict(set)
+        result: dict[str, set[_Kernel]] = defaultdict(set)
         for function in (one for program in self._programs for one in program.functions):
             own: dict[str, list[int]] = defaultdict(list)
             for line in function.lines:
@@ -80,14 +80,14 @@ class SourceChooser:
                     own[line.location.file].append(line.location.line)
             if function.kind is FunctionKind.KERNEL:
                 for file, lines in own.items():
-                    found[file].add(_kernel(function, lines))
-        return found
+                    result[file].add(_kernel(function, lines))
+        return result
 
     def may_be(self, named: str, data: bytes | None) -> bool:
         """Whether each line of a file can be what was made of it."""
         lines = split_lines((data or b"").decode("utf-8", "replace"))
         return all(
-            number <= len(lines) and all(can_be(lines[number - 1], one) for one in opcodes)
+            number <= len(lines) and all(can_be(lines[number - 1], opcode) for opcode in opcodes)
             for number, opcodes in self._lines[named].items()
         )
 
@@ -102,12 +102,12 @@ class SourceChooser:
             return None
         beside = self._beside(named)
         same: list[Path] = []
-        others: list[Path] = []
+        paths: list[Path] = []
         for path in local_sources.walk(root):
             if path.suffix in local_sources.DEVICE_SUFFIXES and str(local_sources.real(path)) not in beside:
-                (same if path.name == PurePosixPath(named).name else others).append(path)
+                (same if path.name == PurePosixPath(named).name else paths).append(path)
                 self.looked_at.add(path.name)
-        for files in (same, others):
+        for files in (same, paths):
             shown = self._possible(named, files)
             best = [path for path, count in shown.items() if count == max(shown.values())]
             if best:
@@ -117,15 +117,15 @@ class SourceChooser:
     def _possible(self, named: str, files: Iterable[Path]) -> dict[Path, int]:
         """Of each text that can be it the first file, with the instructions that its lines look like."""
         words = [kernel.name.encode() for kernel in self._kernels[named]]
-        found: dict[str, Path] = {}
+        paths: dict[str, Path] = {}
         for path in files:
             data = local_sources.read_source(path) or b""
-            if len(found) < _MAX_PARSED and all(word in data for word in words) and self.may_be(named, data):
-                found.setdefault(data.decode("utf-8", "replace"), path)
-        facts, _ = read_source_facts([(str(path), text) for text, path in found.items()])
+            if len(paths) < _MAX_PARSED and all(word in data for word in words) and self.may_be(named, data):
+                paths.setdefault(data.decode("utf-8", "replace"), path)
+        facts, _ = read_source_facts([(str(path), text) for text, path in paths.items()])
         return {
             path: self._shown(named, text)
-            for text, path in found.items()
+            for text, path in paths.items()
             if (read := facts.get((str(path), text))) is not None
             and all(any(map(kernel.may_be, read.kernels)) for kernel in self._kernels[named])
         }
@@ -134,7 +134,9 @@ class SourceChooser:
         """Instructions that their line looks like; every line is there."""
         lines = split_lines(text)
         return sum(
-            shows(lines[number - 1], one) for number, opcodes in self._lines[named].items() for one in opcodes
+            shows(lines[number - 1], opcode)
+            for number, opcodes in self._lines[named].items()
+            for opcode in opcodes
         )
 
 

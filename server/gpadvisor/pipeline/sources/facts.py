@@ -34,20 +34,20 @@ def read_source_facts(
 ) -> tuple[Mapping[Source, SourceFacts], tuple[Problem, ...]]:
     """The facts of each source; none, and a problem, where the process that parses them fails."""
     begun = {source: _begun.pop((Path(source[0]).suffix, source[1]), None) for source in sorted(sources)}
-    known = {source: read for source, future in begun.items() if future and (read := future.result())}
-    asked = [source for source in begun if source not in known]
+    source_facts = {source: read for source, future in begun.items() if future and (read := future.result())}
+    asked = [source for source in begun if source not in source_facts]
     if not asked:
-        return known, ()
+        return source_facts, ()
     try:
         answer = ask_parser(_FACTS, asked, timeout_seconds, memory_bytes)
         facts = dict(zip(asked, _checked(asked, answer), strict=True))
     except ToolTimeoutError:
-        return known, (_problem(asked, f"took longer than {timeout_seconds:g} s and was stopped"),)
+        return source_facts, (_problem(asked, f"took longer than {timeout_seconds:g} s and was stopped"),)
     except ToolError:
-        return known, (_problem(asked, "failed"),)
+        return source_facts, (_problem(asked, "failed"),)
     except (ValueError, RecursionError):
-        return known, (_problem(asked, "gave no sensible answer"),)
-    return {**known, **facts}, ()
+        return source_facts, (_problem(asked, "gave no sensible answer"),)
+    return {**source_facts, **facts}, ()
 
 
 _begun: dict[Source, Future[SourceFacts | None]] = {}  # by suffix and text; the last one alone is waited for

@@ -70,28 +70,28 @@ def find_sources(
         chooser: Which of several files it is, by the machine code.
     """
     embedded = {} if profile is None else profile.sources
-    asked = [embedded.get(path, SourceText(path=path, sha256=None, text=None)) for path in sorted(named)]
+    texts = [embedded.get(path, SourceText(path=path, sha256=None, text=None)) for path in sorted(named)]
     mappings = [PathMapping(old, new) for old, new in request.settings.source_map.items()]
     names = sorted({parts[-1] for path in named if (parts := path_parts(path))})
-    sizes = sorted({len(entry.text.encode()) for entry in asked if entry.text is not None})
+    sizes = sorted({len(entry.text.encode()) for entry in texts if entry.text is not None})
     in_project = local_sources.candidates(request.root, names, sizes)
     paths = dict.fromkeys(in_project)
-    for entry in asked:
+    for entry in texts:
         for place in (entry.path, *mapped_paths(entry.path, mappings)):
             # A report may name any file of this machine: only what is a source by its name is opened.
             if local_sources.is_source_name(Path(place)) and Path(place).is_file():
                 paths[Path(place)] = None
     if compiled is not None:
         paths[compiled.resolve()] = None
-    contents = {str(path): local_sources.read_source(path) for path in paths}
+    contents = {str(path): local_sources.read_source(path) for path in paths if request.may_read(path)}
     if compiled is None:
         _prefer_project(contents, {str(path) for path in in_project}, request.root)
     files = [
         LocalFile(path, None if data is None else hashlib.sha256(data).hexdigest())
         for path, data in contents.items()
     ]
-    matches = tuple(_followed(match, renamed, contents) for match in match_sources(asked, files, mappings))
-    if chooser is not None:
+    matches = tuple(_followed(match, renamed, contents) for match in match_sources(texts, files, mappings))
+    if chooser is not None and not request.within:  # it reads what it chooses from
         matches = tuple(_by_code(match, embedded, chooser, request.root, contents) for match in matches)
         names = sorted({*names, *chooser.looked_at})
     local = {
@@ -103,7 +103,7 @@ def find_sources(
     matches = tuple(replace(match, local_path=_shown(match.local_path, here)) for match in matches)
     return FoundSources(
         matches=matches,
-        profiled={entry.path: entry.text for entry in asked if entry.text is not None},
+        profiled={entry.path: entry.text for entry in texts if entry.text is not None},
         local=local,
         wanted={"names": names, "sizes": sizes},
         problems=_problems(matches),
@@ -114,11 +114,11 @@ def _followed(
     match: SourceMatch, renamed: Callable[[str], Path | None], contents: dict[str, bytes | None]
 ) -> SourceMatch:
     """The match, by its new name where a file is not found by its old one."""
-    found = renamed(match.report_path) if match.method in {EMBEDDED, UNMATCHED} else None
-    if found is None:
+    path = renamed(match.report_path) if match.method in {EMBEDDED, UNMATCHED} else None
+    if path is None:
         return match
-    contents[str(found)] = local_sources.read_source(found)
-    return replace(match, local_path=str(found), method=RENAMED)
+    contents[str(path)] = local_sources.read_source(path)
+    return replace(match, local_path=str(path), method=RENAMED)
 
 
 def _by_code(
@@ -134,11 +134,11 @@ def _by_code(
         return match
     if local is not None and chooser.may_be(named, contents.get(local)):
         return match
-    found = chooser.choose(named, root)
-    if found is None:
+    path = chooser.choose(named, root)
+    if path is None:
         return match
-    contents[str(found)] = local_sources.read_source(found)
-    return replace(match, local_path=str(found), method=CODE)
+    contents[str(path)] = local_sources.read_source(path)
+    return replace(match, local_path=str(path), method=CODE)
 
 
 def _prefer_project(contents: dict[str, bytes | None], in_project: Collection[str], root: Path) -> None:
@@ -172,5 +172,5 @@ def _problems(matches: Collection[SourceMatch]) -> tuple[Problem, ...]:
 
 
 def _list(paths: list[str]) -> str:
-    shown = ", ".join(paths[:3])
-    return shown if len(paths) <= 3 else f"{shown} and {len(paths) - 3} more"
+    text = ", ".join(paths[:3])
+    return text if len(paths) <= 3 else f"{text} and {len(paths) - 3} more"

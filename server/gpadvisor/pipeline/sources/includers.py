@@ -55,25 +55,27 @@ def _including(path: Path, root: Path) -> Iterator[Path]:
         names = _included(place)
         if names:
             includes[place] = names
-    wanted, seen = {path}, {path}
+    wanted, paths = {path}, {path}
     for _ in range(_MAX_DEPTH):
         reached = [
-            place for place, names in includes.items() if place not in seen and _reaches(place, names, wanted)
+            place
+            for place, names in includes.items()
+            if place not in paths and _reaches(place, names, wanted)
         ]
         if not reached:
             return
-        seen.update(reached)
+        paths.update(reached)
         wanted = set(reached)
         yield from (place for place in reached if place.suffix in _UNITS)
 
 
-def _reaches(place: Path, names: set[str], wanted: set[Path]) -> bool:
+def _reaches(place: Path, names: set[str], paths: set[Path]) -> bool:
     """Whether a source includes one of the files: the one beside it of a name, else any that is called so."""
-    known = {one.name for one in wanted}
+    known = {one.name for one in paths}
     for name in names:
         if name.rpartition("/")[2] in known:
             beside = Path(os.path.normpath(place.parent / name))
-            if beside in wanted or not beside.is_file():
+            if beside in paths or not beside.is_file():
                 return True
     return False
 
@@ -88,8 +90,8 @@ def _included(place: Path) -> set[str]:
     return {match[1].decode("utf-8", "replace").replace("\\", "/") for match in _INCLUDE.finditer(data)}
 
 
-def _distance(one: Path, other: Path) -> int:
+def _distance(path: Path, other: Path) -> int:
     """Steps from one folder to another."""
-    a, b = one.parent.parts, other.parent.parts
+    a, b = path.parent.parts, other.parent.parts
     common = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     return len(a) + len(b) - 2 * common

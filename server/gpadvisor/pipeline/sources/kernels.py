@@ -79,8 +79,8 @@ class KernelSources:
         """
         word = re.compile(rb"\b" + re.escape(name.encode()) + rb"\b")
         near = sorted(self._kernels, key=lambda path: (*_apart(path, self._profile), path))
-        asked = [path for path in near if word.search(self._kernels[path])][:_MAX_PARSED]
-        texts = [(str(path), self._kernels[path].decode("utf-8", "replace")) for path in asked]
+        paths = [path for path in near if word.search(self._kernels[path])][:_MAX_PARSED]
+        texts = [(str(path), self._kernels[path].decode("utf-8", "replace")) for path in paths]
         facts, _ = read_source_facts(texts)
         scope = core_name(_ANONYMOUS.sub("", demangled)).partition("<")[0].split("::")[:-1]
         found = [
@@ -91,7 +91,7 @@ class KernelSources:
             if site.name.rpartition("::")[2] == name and may_have(site.parameters, types)
         ]
         return tuple(
-            Definition(path=asked[place], line=line, units=self._units(asked[place]))
+            Definition(path=paths[place], line=line, units=self._units(paths[place]))
             for _, place, line in sorted(found)
         )
 
@@ -103,12 +103,14 @@ class KernelSources:
         return (*users, path) if path.suffix in local_sources.DEVICE_SUFFIXES else tuple(users)
 
 
-def told_by_name(found: Sequence[Definition], profile: Path) -> Definition | None:
+def told_by_name(definitions: Sequence[Definition], profile: Path) -> Definition | None:
     """The first of a kernel's definitions; None where another file beside it is as likely."""
     profile = profile.resolve()
-    beside = (one for one in found if one.path.parent == found[0].path.parent)
-    alike = {one.path for one in beside if _apart(one.path, profile) == _apart(found[0].path, profile)}
-    return found[0] if len(alike) == 1 else None
+    beside = (
+        definition for definition in definitions if definition.path.parent == definitions[0].path.parent
+    )
+    alike = {one.path for one in beside if _apart(one.path, profile) == _apart(definitions[0].path, profile)}
+    return definitions[0] if len(alike) == 1 else None
 
 
 def may_have(written: Sequence[str] | None, wanted: Sequence[str] | None) -> bool:
@@ -132,7 +134,7 @@ def _plain(name: str) -> tuple[str, ...] | None:
     if not words or not _BUILT_IN.issuperset(words):
         return None
     implied = {"int", "signed"}
-    return tuple(sorted(one for one in words if one not in implied)) or ("int",)
+    return tuple(sorted(word for word in words if word not in implied)) or ("int",)
 
 
 def _files(root: Path, profile: Path) -> Iterator[Path]:

@@ -52,19 +52,19 @@ def source_launches(path: Path, defines: tuple[str, ...] = ()) -> Mapping[str, S
     texts = [*_texts(path)]
     if not any("<<<" in text for _, text in texts):
         return {}
-    given = "".join(f"#define {' '.join((*one.split('=', 1), '1')[:2])}\n" for one in defines)
+    given = "".join(f"#define {' '.join((*define.split('=', 1), '1')[:2])}\n" for define in defines)
     asked = [*texts, ("defines.cu", given)]
     try:
         rows = json.loads(ask_parser("gpadvisor.source.launch_reading:answer", asked))
         sites = launch_sites_from_json(rows, [text.count("\n") + 1 for _, text in asked])
     except (ToolError, ValueError, RecursionError):
         return {}
-    found: dict[str, SourceLaunch] = {}
+    launches: dict[str, SourceLaunch] = {}
     for site in sorted(sites, key=lambda site: site.grid is None or site.block is None):
         place = f"{Path(asked[site.file][0]).name}:{site.line}"
         launch = SourceLaunch(stated=_stated(site), place=place, unknown=site.unknown)
-        found.setdefault(site.kernel, launch)
-    return found
+        launches.setdefault(site.kernel, launch)
+    return launches
 
 
 def launch_of(kernel: str, launches: Mapping[str, SourceLaunch]) -> SourceLaunch | None:
@@ -79,12 +79,12 @@ def plain_name(kernel: str) -> str:
 
 def _texts(path: Path) -> Iterator[Source]:
     """A source and the files of the project that it includes, each once."""
-    pending, seen = [path.resolve()], set[Path]()
-    while pending and len(seen) < _MAX_TEXTS:
+    pending, paths = [path.resolve()], set[Path]()
+    while pending and len(paths) < _MAX_TEXTS:
         place = pending.pop(0)
-        if place in seen:
+        if place in paths:
             continue
-        seen.add(place)
+        paths.add(place)
         data = read_source(place)
         if data is None or len(data) > _MAX_TEXT:
             continue

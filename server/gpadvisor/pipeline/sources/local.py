@@ -76,7 +76,7 @@ def candidates(
     if not names and not sizes and beside is None:
         return []
     wanted = {name.lower() for name in names}
-    found = [
+    paths = [
         path
         for path in walk(root)
         if path.name.lower() in wanted
@@ -84,8 +84,8 @@ def candidates(
         or (beside is not None and path.suffix in DEVICE_SUFFIXES)
     ]
     if beside is not None and Path(beside).is_dir():
-        found += [path for path in sorted(Path(beside).iterdir()) if path.suffix in DEVICE_SUFFIXES]
-    return found
+        paths += [path for path in sorted(Path(beside).iterdir()) if path.suffix in DEVICE_SUFFIXES]
+    return paths
 
 
 def read_source(path: Path) -> bytes | None:

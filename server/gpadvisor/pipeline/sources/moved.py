@@ -43,7 +43,7 @@ def _told(match: SourceMatch, sources: FoundSources, lines: Mapping[int, str]) -
     kept = match_in_order(old, new)
     found = kept | match_moved(old, new, kept)
     today = ((line, found.get(line - 1)) for line in sorted(lines))
-    return replace(match, today=tuple((line, None if at is None else at + 1) for line, at in today))
+    return replace(match, today=tuple((line, None if index is None else index + 1) for line, index in today))
 
 
 def _named(kernels: Sequence[KernelAdvice], files: Sequence[str]) -> Iterator[tuple[SourceLocation, str]]:
@@ -57,14 +57,14 @@ def _named(kernels: Sequence[KernelAdvice], files: Sequence[str]) -> Iterator[tu
                     if code is not None and code.location is not None:
                         yield code.location, code.opcode
                         yield from ((frame.call_site, "") for frame in code.inline)
-        scopes = [one.scope for one in suggestions] + [one.scope for one in kernel.scopes]
+        scopes = [one.scope for one in suggestions] + [summary.scope for summary in kernel.scopes]
         yield from ((scope.location, "") for scope in scopes if scope.location is not None)
 
 
 def _mentioned(suggestion: Suggestion, files: Sequence[str]) -> Iterator[SourceLocation]:
     """Lines in the sentences of a suggestion."""
-    own = primary(suggestion)
+    location = primary(suggestion)
     for name, line in mentions(f"{suggestion.cure} {suggestion.advice}"):
-        file = file_of(name, None if own is None else own.file, files)
+        file = file_of(name, None if location is None else location.file, files)
         if file is not None:
             yield SourceLocation(file, line)

@@ -53,8 +53,8 @@ class SeenSources:
         ]
         alike = {path: _likeness(entry["text"], path) for path in new[:_MAX_READ]}
         best = max(alike.values(), default=0.0)
-        found = [path for path, likeness in alike.items() if likeness == best]
-        return found[0] if best >= _LIKE and len(found) == 1 else None
+        paths = [path for path, likeness in alike.items() if likeness == best]
+        return paths[0] if best >= _LIKE and len(paths) == 1 else None
 
     def beside(self, profile: str, name: str) -> frozenset[str]:
         """The files that stood beside a source that is gone: none of them is it."""
@@ -74,8 +74,8 @@ class SeenSources:
 def _likeness(text: str, path: Path) -> float:
     """Share of lines that a text and a file have in common: the Dice coefficient."""
     data = local_sources.read_source(path) or b""
-    one, other = _lines(text), _lines(data.decode("utf-8", "replace"))
-    return 2 * (one & other).total() / max(one.total() + other.total(), 1)
+    counts, other = _lines(text), _lines(data.decode("utf-8", "replace"))
+    return 2 * (counts & other).total() / max(counts.total() + other.total(), 1)
 
 
 def _lines(text: str) -> Counter[str]:

@@ -38,9 +38,9 @@ def _as_profiled(
     for comment in comments:
         line = lines[comment.line - 1]
         marker = line.find(MARKER)
-        at = max(line.rfind(token, 0, max(marker, 0)) for token in tokens)
-        if at >= 0:
-            lines[comment.line - 1] = line[:at]
+        index = max(line.rfind(token, 0, max(marker, 0)) for token in tokens)
+        if index >= 0:
+            lines[comment.line - 1] = line[:index]
     then, today = line_keys(profiled), line_keys("\n".join(lines))
     kept = match_in_order(then, today)
     known = {new + 1: old + 1 for old, new in (kept | match_moved(then, today, kept)).items()}

@@ -36,14 +36,14 @@ def kept_until_written(request: ProfileRequest, say: Say) -> Iterator[Path]:
 
 def _measured(folder: Path) -> list[Path]:
     """Collections with launches, and reports."""
-    found = []
+    paths = []
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         if is_collection(path):
             with contextlib.suppress(ProfileError, OSError):
-                found += [path] if live_counters(path).launches else []
+                paths += [path] if live_counters(path).launches else []
         elif path.name.startswith("report") and path.is_file() and path.stat().st_size:
-            found.append(path)
-    return found
+            paths.append(path)
+    return paths
 
 
 def _moved(path: Path, output: Path) -> Path:

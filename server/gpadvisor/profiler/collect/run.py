@@ -17,6 +17,7 @@ from gpadvisor.pipeline.opening import load
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.pipeline.snapshots import disassemble_all
 from gpadvisor.pipeline.time_coverage import coverage_sentence, unknown_coverage
+from gpadvisor.profiler.collect.ranks import JobRank
 from gpadvisor.profiler.doctor import Ladder
 from gpadvisor.sandbox.application import Ending
 
@@ -46,6 +47,7 @@ class ProfileRequest:
     samples_only: bool = False
     timeout_seconds: float | None = None
     keep: Path | None = None  # where the collector's own files are kept
+    rank: JobRank | None = None  # of this process, in a job of several
 
     @property
     def picks_launches(self) -> bool:
@@ -83,15 +85,15 @@ def profiled(
     notes: tuple[str, ...],
 ) -> Profiled:
     """The answer to a request whose snapshot is written."""
-    asked = [kernel for kernel in profile.kernels if kernel.picked]
+    profiles = [kernel for kernel in profile.kernels if kernel.picked]
     return Profiled(
         snapshot=request.output,
         collector=collector,
         step=step,
         reason=reason,
-        kernels=len({kernel.launch.kernel for kernel in asked}),
-        launches=sum(int(kernel.metric(LAUNCHES) or 1) for kernel in asked),
-        samples=sum(kernel.total_samples for kernel in asked),
+        kernels=len({kernel.launch.kernel for kernel in profiles}),
+        launches=sum(int(kernel.metric(LAUNCHES) or 1) for kernel in profiles),
+        samples=sum(kernel.total_samples for kernel in profiles),
         ending=ending,
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -112,6 +114,8 @@ def snapshot_of(
             "no kernel launch was collected; give another --kernel or --launch-skip, or another application"
         )
     profile = _with_step(profile, step, reason)
+    if request.rank is not None:
+        profile = replace(profile, rank=request.rank.rank, host=profile.host or request.rank.node)
     unseen: tuple[Problem, ...] = ()
     if profile.collector != Collector.CUPTI.value:  # that one sees every launch, asked for or not
         unseen = unknown_coverage(request.kernel, request.launch_skip, request.launch_count)
@@ -140,6 +144,6 @@ def _write(profile: Profile, target: Path, settings: Settings, progress: Say) ->
     profile = replace(profile, disassemblies={**profile.disassemblies, **listings})
     progress(f"writing {target.name}")
     store.write_snapshot(profile, target)
-    said = coverage_sentence(profile)
+    sentence = coverage_sentence(profile)
     notes = [problem.message for problem in (*profile.problems, *problems)]
-    return tuple(dict.fromkeys([*notes, said] if said is not None else notes))
+    return tuple(dict.fromkeys([*notes, sentence] if sentence is not None else notes))

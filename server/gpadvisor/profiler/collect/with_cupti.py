@@ -49,7 +49,7 @@ def collect_with_cupti(
         ProfileMismatchError: no kernel has the name that was asked for.
         ToolError: the library cannot be built, or nothing was collected.
     """
-    wanted, mode = _pattern(request), _mode(request)
+    pattern, mode = _pattern(request), _mode(request)
     release = find_cupti().major
     others = "" if request.kernel is None else "; the other kernels are timed, too"
     overlap = mode is SamplingMode.CONTINUOUS and request.times != "serial"
@@ -66,45 +66,47 @@ def collect_with_cupti(
         cupti_library=Path(own) if own else None,
     )
     with kept_until_written(request, say) as folder:
-        found = collect(
+        collection = collect(
             request.application,
             folder / "collection",
             options,
             progress=lambda beat: progress(_words(beat)),
             cancelled=cancelled,
         )
-        if not found.launches:
-            raise ToolFailedError(_nothing(found))
-        reason = "; ".join(found.notes) or "the collector was given no samples"
-        step = Ladder.PC_SAMPLES if found.samples else Ladder.STATIC
-        if wanted is not None or request.picks_launches:
-            write_picks(found.path, _picks(request, wanted, found.kernels))
-        profile, written = snapshot_of(found.path, request, settings, step, reason, progress)
-    ended = () if found.status == 0 else (_end(found.status),)
-    if found.ending is not Ending.EXITED:
-        ended = (f"the run was {found.ending.value}; the snapshot holds what was collected until then",)
+        if not collection.launches:
+            raise ToolFailedError(_nothing(collection))
+        reason = "; ".join(collection.notes) or "the collector was given no samples"
+        step = Ladder.PC_SAMPLES if collection.samples else Ladder.STATIC
+        if pattern is not None or request.picks_launches:
+            write_picks(collection.path, _picks(request, pattern, collection.kernels))
+        profile, written = snapshot_of(collection.path, request, settings, step, reason, progress)
+    ended = () if collection.status == 0 else (_end(collection.status),)
+    if collection.ending is not Ending.EXITED:
+        ended = (f"the run was {collection.ending.value}; the snapshot holds what was collected until then",)
     return profiled(
         request,
         profile,
         f"CUPTI of CUDA {release}",
         step=step,
         reason=reason,
-        ending=found.ending,
-        notes=(*ended, *found.notes, *written),
+        ending=collection.ending,
+        notes=(*ended, *collection.notes, *written),
     )
 
 
-def _nothing(found: Collection) -> str:
+def _nothing(collection: Collection) -> str:
     """Why no launch was seen, and what to do."""
-    if is_collection(found.path):
-        why = "; ".join(found.notes) or "the application launched no kernel"
+    if is_collection(collection.path):
+        why = "; ".join(collection.notes) or "the application launched no kernel"
     elif driver_version() is None:
         why = "this machine has no NVIDIA driver that a program could use"
     else:
         why = "the application did not use CUDA, or not in a process that inherits its environment"
-    said = why if why.startswith(_NOTHING) else f"{_NOTHING}: {why}"  # the library may have said so itself
-    ended = "" if found.status == 0 else f"; {_end(found.status)}"
-    return f"{said}{ended}; gpadvisor doctor looks at this machine"
+    sentence = (
+        why if why.startswith(_NOTHING) else f"{_NOTHING}: {why}"
+    )  # the library may have said so itself
+    ended = "" if collection.status == 0 else f"; {_end(collection.status)}"
+    return f"{sentence}{ended}; gpadvisor doctor looks at this machine"
 
 
 def _end(status: int) -> str:
@@ -136,10 +138,10 @@ def _mode(request: ProfileRequest) -> SamplingMode:
     return SamplingMode.SERIALIZED if serialized else SamplingMode.CONTINUOUS
 
 
-def _picks(request: ProfileRequest, wanted: re.Pattern[str] | None, launched: frozenset[str]) -> Picks:
+def _picks(request: ProfileRequest, pattern: re.Pattern[str] | None, launched: frozenset[str]) -> Picks:
     """The launches that were asked for; names are compared as Nsight Compute does it, without namespaces."""
     names = {kernel: base_name(demangle(kernel)) for kernel in launched}
-    kernels = frozenset(kernel for kernel, name in names.items() if wanted is None or wanted.search(name))
+    kernels = frozenset(kernel for kernel, name in names.items() if pattern is None or pattern.search(name))
     if launched and not kernels:
         known = sorted(set(names.values()))
         more = f" and {len(known) - _NAMES} more" if len(known) > _NAMES else ""

@@ -42,16 +42,16 @@ def collect_with_ncu(
         options = _without_counters(options)
     with kept_until_written(request, say) as folder:
         step = climb(str(ncu), options, lambda one: _run(request, one, ncu, folder, progress, cancelled), say)
-        found = step.found
-        profile, written = snapshot_of(found.report, request, settings, step.step, step.reason, progress)
+        collection = step.found
+        profile, written = snapshot_of(collection.report, request, settings, step.step, step.reason, progress)
     return profiled(
         request,
         profile,
         str(ncu),
         step=step.step,
         reason=step.reason,
-        ending=found.ending,
-        notes=(*found.notes, *written),
+        ending=collection.ending,
+        notes=(*collection.notes, *written),
     )
 
 

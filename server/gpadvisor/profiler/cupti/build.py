@@ -122,9 +122,9 @@ def _sources() -> dict[str, bytes]:
 def _key(compiler: Sequence[str], cupti: Cupti, flags: Sequence[str], sources: dict[str, bytes]) -> str:
     """What decides the content: sources, options, compiler and headers."""
     digest = hashlib.sha256(f"{platform.machine()} {_FLAGS} {tuple(flags)} {tuple(compiler)}".encode())
-    found = shutil.which(compiler[0])
-    if found is not None:
-        status = Path(found).resolve().stat()
+    text = shutil.which(compiler[0])
+    if text is not None:
+        status = Path(text).resolve().stat()
         digest.update(f"{status.st_size} {status.st_mtime_ns}".encode())
     for name, data in sources.items():
         digest.update(f"{name} {len(data)} ".encode() + data)

@@ -44,16 +44,16 @@ def find_cupti(*, driver: int | None = None) -> Cupti:
     Raises:
         ToolNotFoundError: no headers from CUDA 12 on are installed, or only newer ones than the driver.
     """
-    every = tuple(_candidates())
-    if not every:
+    cuptis = tuple(_candidates())
+    if not cuptis:
         raise ToolNotFoundError(
             f"the headers of CUPTI ({_HEADER} and cuda.h) were not found; {install_command()} brings them,"
             " as does a CUDA toolkit from 12.0 on with its CUPTI"
         )
     release = (driver_version() if driver is None else driver) or 0
-    fitting = [one for one in every if not release or one.major <= release // 1000]
+    fitting = [cupti for cupti in cuptis if not release or cupti.major <= release // 1000]
     if not fitting:
-        have = ", ".join(sorted({f"CUDA {one.major}" for one in every}))
+        have = ", ".join(sorted({f"CUDA {one.major}" for one in cuptis}))
         raise ToolNotFoundError(
             f"the driver knows CUDA up to {release // 1000}.{release % 1000 // 10}, and CUPTI is here for"
             f" {have} only; {install_command(release // 1000)}, or update the driver"
@@ -101,11 +101,11 @@ def _examined(includes: tuple[Path, ...], libraries: tuple[Path, ...], origin: s
         return
     for folder in folders:
         try:
-            found = _API_VERSION.search((folder / "cupti_version.h").read_bytes())
+            match = _API_VERSION.search((folder / "cupti_version.h").read_bytes())
         except OSError:
             continue
-        if found is not None and int(found[1]) >= _SINCE:
-            version = int(found[1])
+        if match is not None and int(match[1]) >= _SINCE:
+            version = int(match[1])
             name = f"libcupti.so.{version // 10_000 if version >= 130_000 else 12}"
             library = next((place / name for place in libraries if (place / name).is_file()), None)
             yield Cupti(includes=folders, library=library, api_version=version, origin=origin)

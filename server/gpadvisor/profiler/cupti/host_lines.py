@@ -57,19 +57,19 @@ def name_host_frames(
 def _lines(
     tool: str, module: str, offsets: list[int], seconds: float, cancelled: Callable[[], bool] | None
 ) -> dict[int, HostLine]:
-    found: dict[int, HostLine] = {}
-    for at in range(0, len(offsets), _PER_CALL):
-        asked = offsets[at : at + _PER_CALL]
+    result: dict[int, HostLine] = {}
+    for index in range(0, len(offsets), _PER_CALL):
+        asked = offsets[index : index + _PER_CALL]
         command = [tool, "-f", "-C", "-e", module, *(hex(offset) for offset in asked)]
         try:
             output = run_tool(command, timeout_seconds=seconds, cancelled=cancelled)
         except CancelledError:
             raise
         except ToolError:  # no symbols, or not in time
-            return found
+            return result
         rows = output.stdout.decode("utf-8", "replace").splitlines()
-        found |= dict(_named(asked, rows))
-    return found
+        result |= dict(_named(asked, rows))
+    return result
 
 
 def _named(asked: list[int], rows: list[str]) -> Iterable[tuple[int, HostLine]]:

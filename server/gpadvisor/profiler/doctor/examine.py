@@ -45,7 +45,7 @@ def examine_compilers() -> Check:
         source = folder / "probe.cu"
         source.write_text(_PROBE, encoding="utf-8")
         try:
-            made = compile_source(source, arch=_PROBED)
+            compiled = compile_source(source, arch=_PROBED)
         except GpadvisorError as error:
             return Check(
                 name="sources",
@@ -55,14 +55,14 @@ def examine_compilers() -> Check:
                 layer=CheckLayer.USER,
                 action=_INSTALL,
             )
-    missing = [one.short for one in made.problems if one.code is ProblemCode.REDUCED_SOURCE]
+    missing = [one.short for one in compiled.problems if one.code is ProblemCode.REDUCED_SOURCE]
     without = "".join(f", but {words}" for words in missing)
-    if made.compiler.startswith("NVRTC"):
-        has_nvcc = any(problem.code is ProblemCode.TOOL_FALLBACK for problem in made.problems)
+    if compiled.compiler.startswith("NVRTC"):
+        has_nvcc = any(problem.code is ProblemCode.TOOL_FALLBACK for problem in compiled.problems)
         return Check(
             name="sources",
             status=CheckStatus.NOTE,
-            found=f"{made.compiler} compiles device code alone{without}: "
+            found=f"{compiled.compiler} compiles device code alone{without}: "
             + ("nvcc finds no C++ compiler" if has_nvcc else "no nvcc is here"),
             meaning="host code is left out; kernels that only templates of host code launch may be missing",
             layer=CheckLayer.USER,
@@ -71,7 +71,7 @@ def examine_compilers() -> Check:
     return Check(
         name="sources",
         status=CheckStatus.NOTE if missing else CheckStatus.OK,
-        found=f"{made.compiler} with a C++ compiler{without}",
+        found=f"{compiled.compiler} with a C++ compiler{without}",
         meaning="sources that include them do not compile" if missing else "",
         layer=CheckLayer.USER if missing else None,
         action=_INSTALL if missing else "",
@@ -110,7 +110,7 @@ def _cubins(application: Path) -> list[bool]:
             directory=folder,
             check=False,
         )
-        found = []
+        result = []
         for path in sorted(folder.glob("*.cubin"))[:_MAX_CUBINS]:
             if path.is_symlink() or path.stat().st_size > _MAX_CUBIN_BYTES:
                 continue
@@ -119,5 +119,5 @@ def _cubins(application: Path) -> list[bool]:
             except CubinError:
                 continue
             if cubin.sections:
-                found.append(cubin.has_line_info)
-    return found
+                result.append(cubin.has_line_info)
+    return result

@@ -53,10 +53,10 @@ def ask(command: Sequence[str]) -> str:
 def installed_cupti() -> FoundTool | None:
     """The CUPTI that the collector would build against, whatever the driver; None without its headers."""
     try:
-        found = find_cupti(driver=0)
+        cupti = find_cupti(driver=0)
     except ToolError:
         return None
-    return FoundTool(path=str(found.library or found.includes[0]), version=(found.major,))
+    return FoundTool(path=str(cupti.library or cupti.includes[0]), version=(cupti.major,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,20 +131,20 @@ def _read(world: World, path: str) -> str:
 
 
 def _driver(text: str) -> tuple[int, ...] | None:
-    found = _DRIVER.search(text)
-    return None if found is None else tuple(int(part) for part in found[1].split("."))
+    match = _DRIVER.search(text)
+    return None if match is None else tuple(int(part) for part in match[1].split("."))
 
 
 def _admin_only(world: World) -> bool | None:
-    found = re.search(
+    match = re.search(
         r"^RmProfilingAdminOnly:\s*(\d+)", _read(world, "proc/driver/nvidia/params"), re.MULTILINE
     )
-    return None if found is None else found[1] != "0"
+    return None if match is None else match[1] != "0"
 
 
 def _capabilities(world: World) -> int:
-    found = re.search(r"^CapEff:\s*([0-9a-fA-F]{1,16})$", _read(world, "proc/self/status"), re.MULTILINE)
-    return 0 if found is None else int(found[1], 16)
+    match = re.search(r"^CapEff:\s*([0-9a-fA-F]{1,16})$", _read(world, "proc/self/status"), re.MULTILINE)
+    return 0 if match is None else int(match[1], 16)
 
 
 def _user_namespace(world: World) -> bool:
@@ -173,9 +173,9 @@ def _gpu(line: str) -> Gpu | None:
     fields = [field.strip() for field in line.split(",")]
     if len(fields) < 4 or not fields[0].isdigit():
         return None
-    found = _VERSION.fullmatch(fields[-2])
+    match = _VERSION.fullmatch(fields[-2])
     mig = {"Enabled": True, "Disabled": False}.get(fields[-1])
-    capability = None if found is None else (int(found[1]), int(found[2]))
+    capability = None if match is None else (int(match[1]), int(match[2]))
     return Gpu(index=int(fields[0]), name=", ".join(fields[1:-2]), capability=capability, mig=mig)
 
 
@@ -185,8 +185,8 @@ def _confidential(world: World) -> bool | None:
             text = world.ask([smi, "conf-compute", "-f"])
         except ToolError:
             return None
-        found = re.search(r"\bCC status:\s*(ON|OFF)\b", text)
-        return None if found is None else found[1] == "ON"
+        match = re.search(r"\bCC status:\s*(ON|OFF)\b", text)
+        return None if match is None else match[1] == "ON"
     return None
 
 
@@ -265,8 +265,10 @@ def _tool(world: World, paths: Sequence[str], option: str) -> FoundTool | None:
         except ToolError:
             continue
         # nvcc and nvdisasm give the release of the toolkit before their own number.
-        own = re.search(r"\bV(\d+)\.(\d+)\.(\d+)", text) or re.search(r"\b(20\d\d)\.(\d+)(?:\.(\d+))?", text)
-        found = own or _VERSION.search(text)
+        match = re.search(r"\bV(\d+)\.(\d+)\.(\d+)", text) or re.search(
+            r"\b(20\d\d)\.(\d+)(?:\.(\d+))?", text
+        )
+        found = match or _VERSION.search(text)
         parts = () if found is None else tuple(int(part) for part in found.groups() if part is not None)
         return FoundTool(path=path, version=parts or None)
     return None

@@ -84,12 +84,12 @@ def _untold(situation: Situation) -> Check:
 
 
 def _refused(situation: Situation) -> Check:
-    found = "the kernel module allows counters to administrators only (RmProfilingAdminOnly: 1)"
+    text = "the kernel module allows counters to administrators only (RmProfilingAdminOnly: 1)"
     if situation.container is None:
         return Check(
             name="counter permission",
             status=CheckStatus.BLOCKED,
-            found=found,
+            found=text,
             meaning="ERR_NVGPUCTRPERM: this user is refused, whichever ncu or CUDA version asks",
             layer=CheckLayer.HOST,
             action="sudo -E env PATH=$PATH gpadvisor profile -- ./app",
@@ -105,7 +105,7 @@ def _refused(situation: Situation) -> Check:
     return Check(
         name="counter permission",
         status=CheckStatus.BLOCKED,
-        found=f"{found}, and this container has no CAP_SYS_ADMIN",
+        found=f"{text}, and this container has no CAP_SYS_ADMIN",
         meaning=(
             f"ERR_NVGPUCTRPERM: being {who} of the container does not help, nor does another image, "
             "another CUDA version or another ncu: the host refuses"

@@ -30,12 +30,12 @@ def version_checks(situation: Situation) -> Iterator[Check]:
     for gpu in situation.gpus:
         if gpu.capability is None:
             continue
-        shown = f"{gpu.name} is of compute capability {gpu.capability[0]}.{gpu.capability[1]}"
+        text = f"{gpu.name} is of compute capability {gpu.capability[0]}.{gpu.capability[1]}"
         if gpu.capability < _OLDEST_GPU:
             yield Check(
                 name="architecture",
                 status=CheckStatus.BLOCKED,
-                found=shown,
+                found=text,
                 meaning="PC samples with these stall reasons exist from 7.0 (Volta) on",
                 layer=CheckLayer.HARDWARE,
                 action="gpadvisor profile --host user@gpu-box -- ./app",
@@ -45,7 +45,7 @@ def version_checks(situation: Situation) -> Iterator[Check]:
             yield Check(
                 name="architecture",
                 status=CheckStatus.NOTE,
-                found=shown,
+                found=text,
                 meaning="CUDA 13 no longer knows it: use the compiler, CUPTI and ncu of CUDA 12",
                 layer=CheckLayer.USER,
                 action=f"{install_command(12)} nvidia-cuda-nvrtc-cu12",

@@ -80,10 +80,10 @@ def abilities_of(path: Path, ask: Callable[[str], str]) -> Abilities:
     Raises:
         ToolError: it does not answer as ncu does, or is too old.
     """
-    found = _VERSION.search(ask("--version"))
-    if found is None:
+    match = _VERSION.search(ask("--version"))
+    if match is None:
         raise ToolFailedError(f"{path} --version does not answer as Nsight Compute does")
-    version = tuple(int(part) for part in found.groups() if part is not None)
+    version = tuple(int(part) for part in match.groups() if part is not None)
     if version < OLDEST:
         raise ToolFailedError(
             f"{path} is Nsight Compute {'.'.join(map(str, version))}; gpadvisor drives 2020.1 and newer, "
@@ -104,10 +104,10 @@ def _candidates(explicit: Path | None) -> Iterator[Path]:
     if explicit is not None:
         yield explicit
         return
-    seen: set[Path] = set()
+    paths: set[Path] = set()
     for path in _places():
-        if path.is_file() and os.access(path, os.X_OK) and (real := path.resolve()) not in seen:
-            seen.add(real)
+        if path.is_file() and os.access(path, os.X_OK) and (real := path.resolve()) not in paths:
+            paths.add(real)
             yield path
 
 

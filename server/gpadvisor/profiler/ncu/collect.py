@@ -76,11 +76,11 @@ def collect_by_ncu(
     follow = _Follow(log, progress)
     ended = run_application(command, timeout_seconds=timeout_seconds, poll=follow.poll, cancelled=cancelled)
     said = follow.finish()
-    found = next((path for path in sorted(folder.glob("report*")) if path.stat().st_size), None)
-    if found is None:
+    result = next((path for path in sorted(folder.glob("report*")) if path.stat().st_size), None)
+    if result is None:
         raise no_report(ncu, application, said, ended)
     return NcuCollection(
-        report=found,
+        report=result,
         ncu=ncu,
         command=command,
         ending=ended.ending,
@@ -136,31 +136,31 @@ class _Follow:
         self._said.take(lines)
 
 
-def no_report(ncu: Abilities, application: Sequence[str], said: Log, ended: Ended) -> ToolFailedError:
+def no_report(ncu: Abilities, application: Sequence[str], log: Log, ended: Ended) -> ToolFailedError:
     """Why there is no report, from what was said."""
-    known = refusal(said)
-    if known is not None:
-        return _refused(known, said)
+    ncu_refusal = refusal(log)
+    if ncu_refusal is not None:
+        return _refused(ncu_refusal, log)
     if ended.ending is not Ending.EXITED:
         return ToolFailedError(
             f"{ncu} wrote no report: the run was {ended.ending.value} before a kernel was profiled"
         )
-    complaint = f": {said.errors[0]}" if said.errors else ""
+    complaint = f": {log.errors[0]}" if log.errors else ""
     return ToolFailedError(
         f"{ncu} ended with status {ended.status} and without a report for {application[0]}{complaint}; "
         "gpadvisor doctor looks at this machine"
     )
 
 
-def _refused(known: NcuRefusal, said: Log) -> ToolFailedError:
-    kind = CounterPermissionError if known.permission else ToolFailedError
-    own = said.errors[0] if said.errors else said.warnings[0]
-    return kind(f"{known.sentence}; ncu said: {own}")
+def _refused(ncu_refusal: NcuRefusal, log: Log) -> ToolFailedError:
+    kind = CounterPermissionError if ncu_refusal.permission else ToolFailedError
+    own = log.errors[0] if log.errors else log.warnings[0]
+    return kind(f"{ncu_refusal.sentence}; ncu said: {own}")
 
 
-def _notes(said: Log, ended: Ended) -> list[str]:
-    notes = [f"ncu warned: {text}" for text in dict.fromkeys(said.warnings)]
-    for text in dict.fromkeys(said.errors):
+def _notes(log: Log, ended: Ended) -> list[str]:
+    notes = [f"ncu warned: {text}" for text in dict.fromkeys(log.warnings)]
+    for text in dict.fromkeys(log.errors):
         code = _EXIT_CODE.search(text)
         notes.append(f"the application ended with status {code[1]}" if code else f"ncu reported: {text}")
     if ended.ending is not Ending.EXITED:

@@ -131,7 +131,7 @@ _KNOWN: Final = (
 def refusal(log: Log) -> NcuRefusal | None:
     """The known reason among what was said, the most telling first; None where nothing is known."""
     said = [*log.errors, *log.warnings]
-    for pattern, known in _KNOWN:
+    for pattern, ncu_refusal in _KNOWN:
         if any(pattern.search(text) for text in said):
-            return known
+            return ncu_refusal
     return None

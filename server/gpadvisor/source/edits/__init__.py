@@ -117,7 +117,10 @@ class EditFacts:
 def _site(row: list[object], lines: list[int]) -> EditSite:
     first, last = _range(row[1:3], lines)
     replacements = tuple(_replacement(one, lines) for one in checked.rows(row[11], 5, MAX_REPLACEMENTS))
-    ends = [(one.start_line, one.start_column, one.end_line, one.end_column) for one in replacements]
+    ends = [
+        (replacement.start_line, replacement.start_column, replacement.end_line, replacement.end_column)
+        for replacement in replacements
+    ]
     if any(after[:2] < before[2:] for before, after in pairwise(ends)):
         raise ValueError("replacements overlap")
     return EditSite(

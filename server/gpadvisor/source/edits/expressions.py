@@ -293,13 +293,13 @@ def _changes_in(loop: Node, offsets: list[int]) -> bool:
 
 def _outermost(part: ParsedPart, node: Node, name: str, changed: dict[str, list[int]]) -> Node | None:
     """The largest loop around a node that leaves a name as it is and that a line can be put before."""
-    found = None
+    result = None
     for loop in part.loops(node):
         if any(_changes_in(loop, changed.get(one, [])) for one in (name, "")):
             break
         if anchor(part, loop) is not None:
-            found = loop
-    return found
+            result = loop
+    return result
 
 
 def anchor(part: ParsedPart, loop: Node) -> Node | None:
@@ -341,7 +341,7 @@ def _reciprocal_site(part: ParsedPart, group: _Divisions) -> EditSite | None:
         stars = "*=" if operator.type == "/=" else "*"
         replacements.append(positions.replace(operator.start_byte, operator.end_byte, stars))
         replacements.append(positions.replace(right.start_byte, right.end_byte, name))
-    replacements.sort(key=lambda one: (one.start_line, one.start_column))
+    replacements.sort(key=lambda replacement: (replacement.start_line, replacement.start_column))
     lines = sorted({positions.line(node.start_byte) for node in group.nodes})
     lines += sorted({positions.line(node.end_byte - 1) for node in group.nodes} - set(lines))
     return EditSite(

@@ -90,16 +90,16 @@ def _has(part: ParsedPart, parameter: Node, words: tuple[str, ...]) -> bool:
 
 def _passed_twice(part: ParsedPart) -> set[int]:
     """Positions of arguments that a call in this file passes in two places."""
-    found: set[int] = set()
+    result: set[int] = set()
     for call in part.file.calls.get(part.name, ()):
         texts = [text_of(part.file.data, node) for node in arguments_of(call)]
         counts = Counter(texts)
-        found |= {
+        result |= {
             index
             for index, text in enumerate(texts)
             if counts[text] > 1 and not text.isdigit() and text != "nullptr"
         }
-    return found
+    return result
 
 
 def _only_read(part: ParsedPart, name: str) -> bool:
@@ -220,19 +220,19 @@ def inlining(part: ParsedPart) -> Iterator[EditSite]:
     calls = part.file.calls.get(part.name, [])
     lines = sorted({part.file.positions.line(call.start_byte) for call in calls})[:_MAX_LINES]
     loops = sorted({*lines, *_loops_around(part.file, calls)})[:_MAX_LINES]
-    for kind, has, other, word, more in (
+    for kind, has, node, word, more in (
         (SiteKind.FORCE_INLINE, always, never, "__forceinline__", lines),
         (SiteKind.NO_INLINE, never, always, "__noinline__", loops),
     ):
         if has is None:
-            place = _word(part, device, other, word)
+            place = _word(part, device, node, word)
             yield _site(part, kind, [place], more_lines=tuple(more), words=(word,))
 
 
-def _word(part: ParsedPart, device: Node, other: Node | None, word: str) -> Replacement:
+def _word(part: ParsedPart, device: Node, node: Node | None, word: str) -> Replacement:
     positions = part.file.positions
-    if other is not None:
-        return positions.replace(other.start_byte, other.end_byte, word)
+    if node is not None:
+        return positions.replace(node.start_byte, node.end_byte, word)
     return positions.replace(device.end_byte, device.end_byte, f" {word}")
 
 

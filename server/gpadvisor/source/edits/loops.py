@@ -46,12 +46,12 @@ def _present(part: ParsedPart, pragma: Node) -> tuple[int | None, Replacement | 
     if argument is None:
         return None, None
     text = part.file.data[argument.start_byte : min(argument.end_byte, argument.start_byte + 200)]
-    found = _UNROLL.fullmatch(text)
-    if found is None:
+    match = _UNROLL.fullmatch(text)
+    if match is None:
         return None, None
-    start = argument.start_byte + found.start(1)
-    end = argument.start_byte + found.end(1)
-    return int(found[1]), part.file.positions.replace(start, end, NUMBER)
+    start = argument.start_byte + match.start(1)
+    end = argument.start_byte + match.end(1)
+    return int(match[1]), part.file.positions.replace(start, end, NUMBER)
 
 
 def _site(

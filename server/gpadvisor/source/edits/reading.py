@@ -95,7 +95,12 @@ def _sites(file: ParsedFile) -> Iterator[EditSite]:
 
 
 def _short_enough(site: EditSite) -> bool:
-    texts = (site.name, *site.words, *site.more_words, *(one.text for one in site.replacements))
+    texts = (
+        site.name,
+        *site.words,
+        *site.more_words,
+        *(replacement.text for replacement in site.replacements),
+    )
     return all(len(text) <= MAX_EDIT_TEXT for text in texts)
 
 
@@ -154,13 +159,13 @@ def _comments(
     path: str, data: bytes, tree: Tree | None, positions: TextPositions
 ) -> tuple[CommentPlace, ...]:
     """Where the codes of each suppression comment stand."""
-    found = []
+    places = []
     spans = marked_comments(path, data, tree)
     for (_, _, match), comment in zip(spans, suppression_comments(path, data, tree), strict=False):
         brackets = match.group("codes") is not None
         start, end = match.span("codes") if brackets else (match.start("reason"), match.start("reason"))
         if len(comment.codes) <= MAX_NAMES - 2 and all(len(code) < 20 for code in comment.codes):
-            found.append(
+            places.append(
                 CommentPlace(
                     line=comment.line,
                     first_line=comment.first_line,
@@ -171,7 +176,7 @@ def _comments(
                     brackets=brackets,
                 )
             )
-    return tuple(found[:MAX_EDIT_SITES])
+    return tuple(places[:MAX_EDIT_SITES])
 
 
 def answer(request: bytes) -> bytes:

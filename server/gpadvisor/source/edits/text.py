@@ -94,14 +94,14 @@ class ParsedPart:
     @cached_property
     def parents(self) -> dict[int, Node]:
         """The parent of each node below the function."""
-        found: dict[int, Node] = {}
+        nodes: dict[int, Node] = {}
         stack = [self.node]
         while stack:
             node = stack.pop()
             for child in node.children:
-                found[child.id] = node
+                nodes[child.id] = node
                 stack.append(child)
-        return found
+        return nodes
 
     @cached_property
     def nodes(self) -> list[Node]:
@@ -126,12 +126,12 @@ class ParsedPart:
     @cached_property
     def attributes(self) -> dict[str, Node]:
         """The words before the declarator, such as ``__global__``."""
-        found: dict[str, Node] = {}
+        nodes: dict[str, Node] = {}
         for child in self.node.children:
             if child.start_byte >= self.declarator.start_byte:
                 break
-            found[text_of(self.file.data, child)] = child
-        return found
+            nodes[text_of(self.file.data, child)] = child
+        return nodes
 
     @property
     def first_line(self) -> int:
@@ -225,10 +225,10 @@ class ParsedFile:
     @cached_property
     def by_name(self) -> dict[str, list[ParsedPart]]:
         """Functions by their plain name."""
-        found: dict[str, list[ParsedPart]] = {}
+        result: dict[str, list[ParsedPart]] = {}
         for part in self.parts:
-            found.setdefault(part.name, []).append(part)
-        return found
+            result.setdefault(part.name, []).append(part)
+        return result
 
     @cached_property
     def declared_functions(self) -> Counter[str]:

@@ -139,12 +139,12 @@ def declared(data: bytes, node: Node) -> list[tuple[str, Named]]:
     """Names that a declaration or a parameter introduces."""
     kind = node.child_by_field_name("type")
     base = "" if kind is None else " ".join(text_of(data, kind).split())
-    found = []
+    result = []
     for declarator in node.children_by_field_name("declarator"):
         name, depth, plain, reference = _declarator(declarator)
         if name is not None:
-            found.append((text_of(data, name), Named(base if plain else "", depth, reference)))
-    return found
+            result.append((text_of(data, name), Named(base if plain else "", depth, reference)))
+    return result
 
 
 def _declarator(node: Node) -> tuple[Node | None, int, bool, bool]:

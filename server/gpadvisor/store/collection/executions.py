@@ -86,10 +86,10 @@ class ExecutionGroup:
 
     def main_configuration(self) -> tuple[Configuration, float]:
         """The configuration with the most time, else the most launches, and its share."""
-        at = 1 if self.total_ns > 0 and self.timed == self.launches else 0
-        best = max(self.configurations, key=lambda one: self.configurations[one][at])
-        whole = sum(weights[at] for weights in self.configurations.values())
-        return best, self.configurations[best][at] / whole if whole else 1.0
+        index = 1 if self.total_ns > 0 and self.timed == self.launches else 0
+        best = max(self.configurations, key=lambda one: self.configurations[one][index])
+        whole = sum(weights[index] for weights in self.configurations.values())
+        return best, self.configurations[best][index] / whole if whole else 1.0
 
 
 def executions(process: Process) -> Iterator[Execution]:

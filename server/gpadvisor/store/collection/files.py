@@ -64,15 +64,15 @@ def process_files(path: Path) -> tuple[Path, ...]:
     """
     if not path.is_dir():
         return (path,)
-    found = [entry for entry in sorted(path.glob(f"*{SUFFIX}")) if _is_regular(entry)]
-    if not found:
+    paths = [entry for entry in sorted(path.glob(f"*{SUFFIX}")) if _is_regular(entry)]
+    if not paths:
         raise ProfileFormatError(f"the directory {_NONE}")
-    if len(found) > MAX_FILES or sum(entry.stat().st_size for entry in found) > MAX_BYTES:
+    if len(paths) > MAX_FILES or sum(entry.stat().st_size for entry in paths) > MAX_BYTES:
         raise ProfileFormatError(
-            f"the collection has {len(found)} files or more bytes than the {MAX_BYTES} that are read;"
+            f"the collection has {len(paths)} files or more bytes than the {MAX_BYTES} that are read;"
             " collect a shorter run, or fewer processes"
         )
-    return tuple(sorted(found, key=lambda entry: (_started(entry), entry.name)))
+    return tuple(sorted(paths, key=lambda entry: (_started(entry), entry.name)))
 
 
 def read_bounded(path: Path) -> bytes:

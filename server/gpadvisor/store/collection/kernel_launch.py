@@ -11,10 +11,10 @@ from gpadvisor.model.profile import (
 from gpadvisor.store.collection.executions import ExecutionGroup
 
 
-def launch_of(index: int, found: ExecutionGroup, cubin: Cubin | None) -> Launch:
+def launch_of(index: int, group: ExecutionGroup, cubin: Cubin | None) -> Launch:
     """A launch of the most frequent configuration of a kernel."""
-    configuration, _ = found.main_configuration()
-    kernel = found.key.kernel
+    configuration, _ = group.main_configuration()
+    kernel = group.key.kernel
     facts = None if cubin is None else cubin.facts.get(kernel)
     registers, static = configuration.registers, configuration.static_shared
     if facts is not None:
@@ -32,33 +32,33 @@ def launch_of(index: int, found: ExecutionGroup, cubin: Cubin | None) -> Launch:
         dynamic_shared_bytes=configuration.dynamic_shared,
         driver_shared_bytes=None,
         carveout_shared_bytes=configuration.shared_executed,
-        duration_ns=found.duration_ns,
-        context=found.context or None,
-        stream=found.stream,
+        duration_ns=group.duration_ns,
+        context=group.context or None,
+        stream=group.stream,
         failed=False,
     )
 
 
-def configuration_problems(found: ExecutionGroup, share: float) -> tuple[Problem, ...]:
+def configuration_problems(group: ExecutionGroup, share: float) -> tuple[Problem, ...]:
     """What several configurations of a kernel leave in doubt."""
-    said: list[Problem] = []
-    name = demangle(found.key.kernel)
-    count = len(found.configurations)
+    problems: list[Problem] = []
+    name = demangle(group.key.kernel)
+    count = len(group.configurations)
     if count > 1:
-        said.append(
+        problems.append(
             Problem(
                 ProblemCode.MIXED_CONFIGURATIONS,
-                f"the {found.launches} launches of {name} have {count} configurations, and samples of"
+                f"the {group.launches} launches of {name} have {count} configurations, and samples of"
                 f" continuous mode belong to all of them; the one shown has {100 * share:.0f} % of their"
-                f" {'time' if found.duration_ns else 'number'}, so that estimates which change the launch are"
+                f" {'time' if group.duration_ns else 'number'}, so that estimates which change the launch are"
                 " ranges down to no gain; serialized mode tells launches apart",
             )
         )
-    if found.ambiguous:
-        said.append(
+    if group.ambiguous:
+        problems.append(
             Problem(
                 ProblemCode.SOURCE_AMBIGUOUS,
                 f"several loaded images have a kernel {name}, and which one a launch ran is not known",
             )
         )
-    return tuple(said)
+    return tuple(problems)

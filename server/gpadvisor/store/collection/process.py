@@ -157,20 +157,20 @@ def read_process(data: bytes) -> Process:
     return process
 
 
-def _text(payload: memoryview, at: int, size: int | None = None) -> str:
-    end = len(payload) if size is None else at + size
-    return bytes(payload[at:end]).decode("utf-8", "replace")
+def _text(payload: memoryview, index: int, size: int | None = None) -> str:
+    end = len(payload) if size is None else index + size
+    return bytes(payload[index:end]).decode("utf-8", "replace")
 
 
 def _process(process: Process, payload: memoryview) -> None:
     row = layout.PROCESS.unpack_from(payload)
     process.cupti_version, process.driver_version, process.mode = row[5:8]
     process.forked, process.late = row[8] == 1, row[9] == 1
-    at = layout.PROCESS.size
+    index = layout.PROCESS.size
     texts = []
     for size in row[10:13]:
-        texts.append(_text(payload, at, size))
-        at += size
+        texts.append(_text(payload, index, size))
+        index += size
     process.command, process.host, process.executable = texts
 
 
@@ -192,11 +192,11 @@ def _context(process: Process, payload: memoryview) -> None:
 def _reasons(process: Process, payload: memoryview) -> None:
     context, count = layout.REASONS.unpack_from(payload)
     named = process.reasons.setdefault(context, {})
-    at = layout.REASONS.size
+    position = layout.REASONS.size
     for _ in range(count):
-        index, size = layout.REASONS.unpack_from(payload, at)
-        named[index] = _text(payload, at + layout.REASONS.size, size)
-        at += layout.REASONS.size + size
+        index, size = layout.REASONS.unpack_from(payload, position)
+        named[index] = _text(payload, position + layout.REASONS.size, size)
+        position += layout.REASONS.size + size
 
 
 def _module(process: Process, payload: memoryview) -> None:

@@ -91,17 +91,17 @@ def summarize_collection(path: Path) -> CollectionSummary:
     Raises:
         ProfileFormatError: there is nothing of the cupti collector in it.
     """
-    found = tuple(read_process(files.read_bounded(entry)) for entry in files.process_files(path))
+    processes = tuple(read_process(files.read_bounded(entry)) for entry in files.process_files(path))
     addresses: dict[str, set[int]] = {}
-    for process in found:
+    for process in processes:
         for symbol in process.symbols.values():
             addresses.setdefault(module_of(process, symbol) or "", set()).add(symbol.offset)
     return CollectionSummary(
-        notes=(*sentences(found), *(problem.message for problem in unfinished(found))),
+        notes=(*sentences(processes), *(problem.message for problem in unfinished(processes))),
         host_addresses={module: frozenset(offsets) for module, offsets in addresses.items() if module},
         kernels=frozenset(
             name
-            for process in found
+            for process in processes
             for identifier in {row.name for row in process.launches} | {row.name for row in process.kernels}
             if (name := process.name(identifier)) is not None
         ),
@@ -244,9 +244,9 @@ class _Builder:
         context = self.process.contexts.get(place.context)
         device = 0 if context is None else context.device
         for binary in (place.binary, None):
-            found = grouping.by_kernel.get((device, place.function, binary))
-            if found is not None:
-                return found
+            result = grouping.by_kernel.get((device, place.function, binary))
+            if result is not None:
+                return result
         # A function that a kernel calls: the kernel is known where it is the only one of its image that ran.
         callers = [
             entry
@@ -290,11 +290,11 @@ class _Builder:
 
     def _device(self, index: int, cubin: Cubin | None) -> Device:
         row = self.process.devices.get(index)
-        known = cubin.arch if cubin is not None else None
+        text = cubin.arch if cubin is not None else None
         if row is None:
             return Device(
                 name=None,
-                arch=known or "sm_0",
+                arch=text or "sm_0",
                 sms=None,
                 clock_hz=None,
                 max_warps_per_sm=None,
@@ -306,7 +306,7 @@ class _Builder:
         warp = row.warp_size or 32
         return Device(
             name=row.name or None,
-            arch=f"sm_{row.major}{row.minor}" if row.major else known or "sm_0",
+            arch=f"sm_{row.major}{row.minor}" if row.major else text or "sm_0",
             sms=row.sms or None,
             clock_hz=row.clock_khz * 1e3 or None,
             max_warps_per_sm=row.max_threads_per_sm // warp or None,
@@ -334,23 +334,25 @@ class _Builder:
         self, found: ExecutionGroup, placed: Placed, evidence: Evidence, totals: SampleTotals
     ) -> tuple[Problem, ...]:
         name = demangle(found.key.kernel)
-        said: list[Problem] = []
+        problems: list[Problem] = []
         if evidence is Evidence.STATIC:
             why = why_no_samples(self.process) or (
                 "CUPTI delivered none: it ran too briefly for the period, or the process ended at once"
             )
-            said.append(Problem(ProblemCode.NO_SAMPLES, f"the collection has no PC samples of {name}: {why}"))
+            problems.append(
+                Problem(ProblemCode.NO_SAMPLES, f"the collection has no PC samples of {name}: {why}")
+            )
         if found.key.binary is None:
-            said.append(Problem(ProblemCode.NO_BINARY, self._no_binary(name)))
+            problems.append(Problem(ProblemCode.NO_BINARY, self._no_binary(name)))
         if totals.dropped:
-            said.append(
+            problems.append(
                 Problem(
                     ProblemCode.DROPPED_SAMPLES,
                     f"the GPU dropped {totals.dropped} samples of all kernels of this context together",
                 )
             )
         if totals.full:
-            said.append(
+            problems.append(
                 Problem(
                     ProblemCode.TRUNCATED_SAMPLES,
                     "the samples cover only a part of the run: the hardware buffer was full"
@@ -358,14 +360,14 @@ class _Builder:
                 )
             )
         if placed.lost or placed.beyond:
-            said.append(
+            problems.append(
                 Problem(
                     ProblemCode.INCONSISTENT_REPORT,
                     f"{placed.lost} samples of {name} have a reason or function that nobody named, and"
                     f" {placed.beyond} latency samples have no sample; they are not counted",
                 )
             )
-        return tuple(said)
+        return tuple(problems)
 
     def _no_binary(self, name: str) -> str:
         if self.process.late:

@@ -82,34 +82,34 @@ def read_header(data: bytes | memoryview) -> FileHeader:
 
 def records(data: memoryview, damage: Damage) -> Iterator[tuple[int, memoryview]]:
     """Kind and payload of each record, segment by segment; within a segment in the order of writing."""
-    at = UNIT_BYTES
-    while at + SEGMENT_HEADER.size <= len(data):
-        magic, units, _ = SEGMENT_HEADER.unpack_from(data, at)
+    index = UNIT_BYTES
+    while index + SEGMENT_HEADER.size <= len(data):
+        magic, units, _ = SEGMENT_HEADER.unpack_from(data, index)
         if magic != SEGMENT_MAGIC or not 0 < units <= _MAX_SEGMENT_UNITS:
             # Zeros are a segment that was claimed and never begun.
-            damage.segments += any(data[at : at + SEGMENT_HEADER.size])
-            at += UNIT_BYTES
+            damage.segments += any(data[index : index + SEGMENT_HEADER.size])
+            index += UNIT_BYTES
             continue
-        end = at + units * UNIT_BYTES
+        end = index + units * UNIT_BYTES
         if end > len(data):
             damage.cut_bytes = end - len(data)
             end = len(data)
-        yield from _segment(data, at + SEGMENT_HEADER.size, end, damage)
-        at += units * UNIT_BYTES
+        yield from _segment(data, index + SEGMENT_HEADER.size, end, damage)
+        index += units * UNIT_BYTES
 
 
-def _segment(data: memoryview, at: int, end: int, damage: Damage) -> Iterator[tuple[int, memoryview]]:
+def _segment(data: memoryview, index: int, end: int, damage: Damage) -> Iterator[tuple[int, memoryview]]:
     head = RECORD_HEADER.size
-    while at + head <= end:
-        size, kind, mark, crc, _ = RECORD_HEADER.unpack_from(data, at)
+    while index + head <= end:
+        size, kind, mark, crc, _ = RECORD_HEADER.unpack_from(data, index)
         if mark == 0 and size == 0 and kind == 0:
             return
-        payload = data[at + head : at + head + size]
-        if mark != MARK or at + head + size > end:
+        payload = data[index + head : index + head + size]
+        if mark != MARK or index + head + size > end:
             damage.segments += 1
             return
-        if zlib.crc32(payload, zlib.crc32(data[at : at + 8])) != crc:
+        if zlib.crc32(payload, zlib.crc32(data[index : index + 8])) != crc:
             damage.segments += 1
             return
         yield kind, payload
-        at += head + (size + 7) // 8 * 8
+        index += head + (size + 7) // 8 * 8

@@ -103,8 +103,8 @@ def undelivered(process: Process) -> Mapping[int, int]:
         indexes, inverse = np.unique(rows["reason"], return_inverse=True)
         own = meaning.get(context, {})
         counts = [index for index, (number, waiting) in own.items() if number >= 0 and not waiting]
-        kept = np.isin(indexes, counts)[inverse.ravel()]
-        delivered[context] += int(rows["samples"][kept].sum(dtype=np.uint64))
+        mask = np.isin(indexes, counts)[inverse.ravel()]
+        delivered[context] += int(rows["samples"][mask].sum(dtype=np.uint64))
     return {
         context: missing
         for context, totals in process.totals.items()

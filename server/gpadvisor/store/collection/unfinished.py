@@ -21,11 +21,11 @@ RERUN: Final = "collect again"
 
 def collection_problems(processes: Sequence[Process], kernels: Sequence[KernelProfile]) -> list[Problem]:
     """What concerns the whole collection: what its processes say of themselves, and what has no place."""
-    said = [Problem(ProblemCode.COLLECTION_LIMITED, text) for text in sentences(processes)]
-    said += unfinished(processes)
+    problems = [Problem(ProblemCode.COLLECTION_LIMITED, text) for text in sentences(processes)]
+    problems += unfinished(processes)
     missing = [number for process in processes for number in undelivered(process).values()]
     if missing:
-        said.append(
+        problems.append(
             Problem(
                 ProblemCode.INCONSISTENT_REPORT,
                 f"CUPTI counted {sum(map(abs, missing))} samples differently than it delivered them, in"
@@ -34,7 +34,7 @@ def collection_problems(processes: Sequence[Process], kernels: Sequence[KernelPr
         )
     outside = sum(totals.non_user for process in processes for totals in process.totals.values())
     if outside:
-        said.append(
+        problems.append(
             Problem(
                 ProblemCode.EXTERNAL_SAMPLES,
                 f"{outside} samples lie in kernels of the driver's own, of which CUPTI tells nothing",
@@ -42,28 +42,30 @@ def collection_problems(processes: Sequence[Process], kernels: Sequence[KernelPr
         )
     failed = sum(len(process.failed) for process in processes)
     if failed:
-        said.append(Problem(ProblemCode.FAILED_LAUNCH, f"launches that failed and are left out: {failed}"))
+        problems.append(
+            Problem(ProblemCode.FAILED_LAUNCH, f"launches that failed and are left out: {failed}")
+        )
     if any(process.late for process in processes):
-        said.append(
+        problems.append(
             Problem(
                 ProblemCode.COLLECTION_LIMITED,
                 "the collection began when CUDA was in use already: modules loaded before are unseen",
             )
         )
     if not kernels:
-        said.append(
+        problems.append(
             Problem(ProblemCode.NO_SAMPLES, f"no kernel was launched in the collected processes; {RERUN}")
         )
-    return said
+    return problems
 
 
 def unfinished(processes: Sequence[Process]) -> list[Problem]:
     """Files that their process did not end, or that were cut or damaged afterwards."""
-    said: list[Problem] = []
+    problems: list[Problem] = []
     for process in processes:
         header, damage = process.header, process.damage
         if not header.finished and not process.forked:
-            said.append(
+            problems.append(
                 Problem(
                     ProblemCode.UNFINISHED_COLLECTION,
                     f"process {header.process} was killed, crashed or left by _exit: what it had delivered"
@@ -71,7 +73,7 @@ def unfinished(processes: Sequence[Process]) -> list[Problem]:
                 )
             )
         if damage.cut_bytes or damage.segments:
-            said.append(
+            problems.append(
                 Problem(
                     ProblemCode.UNFINISHED_COLLECTION,
                     f"the file of process {header.process} is damaged: {damage.cut_bytes} bytes are missing"
@@ -79,7 +81,7 @@ def unfinished(processes: Sequence[Process]) -> list[Problem]:
                 )
             )
         if process.unknown_records:
-            said.append(
+            problems.append(
                 Problem(
                     ProblemCode.UNFINISHED_COLLECTION,
                     f"the file of process {header.process} has {process.unknown_records} records of a kind"
@@ -87,11 +89,11 @@ def unfinished(processes: Sequence[Process]) -> list[Problem]:
                 )
             )
         if header.lost_records:
-            said.append(
+            problems.append(
                 Problem(
                     ProblemCode.UNFINISHED_COLLECTION,
                     f"process {header.process} could not write {header.lost_records} records:"
                     " the disk was full, or memory short",
                 )
             )
-    return said
+    return problems

@@ -53,28 +53,28 @@ def decompress(data: bytes, limit: int | None = None) -> bytes:
     if limit is None:
         limit = min(MAX_REPORT_BYTES, _ROOM + _MAX_RATIO * len(data))
     pieces: list[bytes] = []
-    size = at = 0
-    while at < len(data):
-        if int.from_bytes(data[at : at + 4], "little") in _SKIPPABLE:
-            at += 8 + int.from_bytes(data[at + 4 : at + 8], "little")
+    size = index = 0
+    while index < len(data):
+        if int.from_bytes(data[index : index + 4], "little") in _SKIPPABLE:
+            index += 8 + int.from_bytes(data[index + 4 : index + 8], "little")
             continue
-        if data[at : at + 4] != ZSTD_MAGIC:
+        if data[index : index + 4] != ZSTD_MAGIC:
             raise damaged("its compressed container holds something else than zstd frames")
-        at, frame = _frame(data, at, limit - size)
+        index, frame = _frame(data, index, limit - size)
         size += sum(len(piece) for piece in frame)
         pieces += frame
     return b"".join(pieces)
 
 
-def _frame(data: bytes, at: int, room: int) -> tuple[int, list[bytes]]:
+def _frame(data: bytes, index: int, room: int) -> tuple[int, list[bytes]]:
     import zstandard  # noqa: PLC0415 few reports are compressed
 
     decoder = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
     pieces: list[bytes] = []
     size = 0
-    while at < len(data) and not decoder.eof:
-        chunk = data[at : at + (_CHUNK >> 6)]
-        at += len(chunk)
+    while index < len(data) and not decoder.eof:
+        chunk = data[index : index + (_CHUNK >> 6)]
+        index += len(chunk)
         try:
             piece = decoder.decompress(chunk)
         except zstandard.ZstdError as error:
@@ -88,7 +88,7 @@ def _frame(data: bytes, at: int, room: int) -> tuple[int, list[bytes]]:
         pieces.append(piece)
     if not decoder.eof:
         raise damaged("its zstd container ends in the middle of a frame")
-    return at - len(decoder.unused_data), pieces
+    return index - len(decoder.unused_data), pieces
 
 
 def format_version(data: bytes) -> int | None:
@@ -103,28 +103,28 @@ def blocks(data: bytes) -> Iterator[ReportBlock]:
     """The blocks of a report in file order."""
     if data[:4] != MAGIC:
         raise damaged("it does not start with the report's magic number")
-    _, at = _sized(data, 4, "file header")
+    _, index = _sized(data, 4, "file header")
     if format_version(data) is None:
         raise damaged("its file header states no version")
     empty = 0
-    while at < len(data):
-        encoded, at = _sized(data, at, "block header")
+    while index < len(data):
+        encoded, index = _sized(data, index, "block header")
         empty = 0 if encoded else empty + 1
         if empty > _MAX_EMPTY_BLOCKS:
             raise damaged(f"more than {_MAX_EMPTY_BLOCKS} empty blocks follow each other")
         fields = wire.parse(encoded)
         size = wire.integer(fields, 5) or 0
-        if size > len(data) - at:
-            raise damaged(f"a block of {size} bytes starts where {len(data) - at} are left")
-        payload, at = memoryview(data)[at : at + size], at + size
+        if size > len(data) - index:
+            raise damaged(f"a block of {size} bytes starts where {len(data) - index} are left")
+        payload, index = memoryview(data)[index : index + size], index + size
         yield _block(fields, payload)
 
 
 def _block(header: wire.Fields, payload: memoryview) -> ReportBlock:
     messages: list[memoryview] = []
-    at = 0
-    while at < len(payload):
-        message, at = _sized(payload, at, "message")
+    index = 0
+    while index < len(payload):
+        message, index = _sized(payload, index, "message")
         messages.append(message)
     sources = wire.integer(header, 1) or 0
     results = wire.integer(header, 2) or 0
@@ -137,11 +137,11 @@ def _block(header: wire.Fields, payload: memoryview) -> ReportBlock:
     )
 
 
-def _sized(data: wire.Data, at: int, what: str) -> tuple[wire.Data, int]:
-    if at + 4 > len(data):
-        raise damaged(f"a {what} is missing at its end")
-    size = int.from_bytes(data[at : at + 4], "little")
-    at += 4
-    if size > len(data) - at:
-        raise damaged(f"a {what} of {size} bytes starts where {len(data) - at} are left")
-    return data[at : at + size], at + size
+def _sized(data: wire.Data, index: int, text: str) -> tuple[wire.Data, int]:
+    if index + 4 > len(data):
+        raise damaged(f"a {text} is missing at its end")
+    size = int.from_bytes(data[index : index + 4], "little")
+    index += 4
+    if size > len(data) - index:
+        raise damaged(f"a {text} of {size} bytes starts where {len(data) - index} are left")
+    return data[index : index + size], index + size

@@ -51,30 +51,30 @@ class Metric:
 
 def decode_value(data: bytes) -> MetricValue | None:
     """A metric value; None where the message is empty or of a type not known here."""
-    found: MetricValue | None = None
+    result: MetricValue | None = None
     for number, value in wire.iterate(data):
         if isinstance(value, int):
-            found = value if number in {4, 5} else found
+            result = value if number in {4, 5} else result
         elif number == 1:
-            found = value.decode("utf-8", "replace")
+            result = value.decode("utf-8", "replace")
         elif number == 2 and len(value) == 4:
-            found = wire.float32(value)
+            result = wire.float32(value)
         elif number == 3 and len(value) == 8:
-            found = wire.float64(value)
-    return found
+            result = wire.float64(value)
+    return result
 
 
 def decode_metric(data: bytes) -> tuple[int | None, MetricValue | None, bool]:
     """Index of the name, plain value, and whether there are instances."""
     name: int | None = None
     value: MetricValue | None = None
-    at, end = 0, len(data)
-    while at < end:
-        if data[at] == _INSTANCE_TAG:
+    index, end = 0, len(data)
+    while index < end:
+        if data[index] == _INSTANCE_TAG:
             # Instances follow the name and the value; fields behind them are looked for only in small
             # messages, since walking through all instances here would double the work.
             return (name, value, True) if name is not None else (*_slow_metric(data), True)
-        number, content, at = _one_field(data, at)
+        number, content, index = _one_field(data, index)
         if number == 1 and isinstance(content, int):
             name = content
         elif number == 2 and isinstance(content, bytes):
@@ -82,18 +82,18 @@ def decode_metric(data: bytes) -> tuple[int | None, MetricValue | None, bool]:
     return name, value, False
 
 
-def _one_field(data: bytes, at: int) -> tuple[int, wire.FieldValue, int]:
-    key, at = wire.read_varint(data, at)
+def _one_field(data: bytes, index: int) -> tuple[int, wire.FieldValue, int]:
+    key, index = wire.read_varint(data, index)
     kind = key & 7
     if kind == 0:
-        value, at = wire.read_varint(data, at)
-        return key >> 3, value, at
+        value, index = wire.read_varint(data, index)
+        return key >> 3, value, index
     length = {1: 8, 5: 4}.get(kind, -1)
     if kind == 2:
-        length, at = wire.read_varint(data, at)
-    if length < 0 or length > len(data) - at:
+        length, index = wire.read_varint(data, index)
+    if length < 0 or length > len(data) - index:
         raise wire.WireError("a field of a metric is longer than the metric")
-    return key >> 3, data[at : at + length], at + length
+    return key >> 3, data[index : index + length], index + length
 
 
 def _slow_metric(data: bytes) -> tuple[int | None, MetricValue | None]:
@@ -130,21 +130,21 @@ def _few_instances(data: bytes) -> Instances | None:
     ids: list[int] = []
     numbers: list[int] = []
     reals: list[float] = []
-    at, end = 0, len(data)
-    while at < end and data[at] != _INSTANCE_TAG:
-        _, _, at = _one_field(data, at)
-    while at < end:
-        behind = at + 2 + data[at + 1] if at + 2 < end and data[at] == _INSTANCE_TAG else end + 1
-        if behind > end or behind < at + 9 or data[at + 2] != _ID_TAG or data[at + 4] not in _UINTS:
+    index, end = 0, len(data)
+    while index < end and data[index] != _INSTANCE_TAG:
+        _, _, index = _one_field(data, index)
+    while index < end:
+        behind = index + 2 + data[index + 1] if index + 2 < end and data[index] == _INSTANCE_TAG else end + 1
+        if behind > end or behind < index + 9 or data[index + 2] != _ID_TAG or data[index + 4] not in _UINTS:
             return None
-        value_at = at + 4 + data[at + 3]
+        value_at = index + 4 + data[index + 3]
         if (
             value_at + 4 > behind
             or data[value_at] != _VALUE_TAG
             or value_at + 2 + data[value_at + 1] != behind
         ):
             return None
-        identifier = _short_varint(data[at + 5 : value_at])
+        identifier = _short_varint(data[index + 5 : value_at])
         kind, encoded = data[value_at + 2], data[value_at + 3 : behind]
         number = _short_varint(encoded) if kind in _UINTS else None
         if identifier is None or (number is None and (kind != _DOUBLE or len(encoded) != 8)):
@@ -154,7 +154,7 @@ def _few_instances(data: bytes) -> Instances | None:
             reals.append(wire.float64(encoded))
         else:
             numbers.append(number)
-        at = behind
+        index = behind
     if reals and numbers:
         return None
     values = np.array(reals, np.float64) if reals else np.array(numbers, np.uint64)
@@ -179,14 +179,14 @@ def _even_bounds(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]] | N
     Every place that looks like the head of an instance is taken; each must end where the next one begins.
     None where one does not, be it another field, a long instance, or a number that only looks like a head.
     """
-    at = 0
-    while at < len(data) and data[at] != _INSTANCE_TAG:
-        _, _, at = _one_field(data, at)
-    raw = np.frombuffer(data, np.uint8)[at:]
+    index = 0
+    while index < len(data) and data[index] != _INSTANCE_TAG:
+        _, _, index = _one_field(data, index)
+    raw = np.frombuffer(data, np.uint8)[index:]
     if len(raw) < _SHORTEST:
         return None
-    heads = np.flatnonzero((raw[:-2] == _INSTANCE_TAG) & (raw[2:] == _ID_TAG)) + at
-    if not len(heads) or heads[0] != at:
+    heads = np.flatnonzero((raw[:-2] == _INSTANCE_TAG) & (raw[2:] == _ID_TAG)) + index
+    if not len(heads) or heads[0] != index:
         return None
     raw = np.frombuffer(data, np.uint8)
     sizes = raw[heads + 1]
@@ -199,22 +199,22 @@ def _even_bounds(data: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]] | N
 def _instance_bounds(data: bytes) -> tuple[list[int], list[int]]:
     starts: list[int] = []
     ends: list[int] = []
-    at, end = 0, len(data)
+    index, end = 0, len(data)
     last = end - 1
-    while at < end:
+    while index < end:
         # The loop that counts: an instance shorter than 128 bytes, as all numbers by address are.
-        while at < last and data[at] == _INSTANCE_TAG and data[at + 1] < 0x80:
-            starts.append(at + 2)
-            at += 2 + data[at + 1]
-            ends.append(at)
-        if at > end:
+        while index < last and data[index] == _INSTANCE_TAG and data[index + 1] < 0x80:
+            starts.append(index + 2)
+            index += 2 + data[index + 1]
+            ends.append(index)
+        if index > end:
             raise wire.WireError("an instance of a metric runs past the end of the metric")
-        if at < end:
-            number, content, behind = _one_field(data, at)
+        if index < end:
+            number, content, behind = _one_field(data, index)
             if number == 3 and isinstance(content, bytes):
                 starts.append(behind - len(content))
                 ends.append(behind)
-            at = behind
+            index = behind
     return starts, ends
 
 
@@ -232,38 +232,38 @@ def _fast_instances(data: bytes, starts: NDArray[np.int64], ends: NDArray[np.int
 
 
 def _fast_submessage(
-    data: NDArray[np.uint8], at: NDArray[np.int64], tag: int
+    data: NDArray[np.uint8], indices: NDArray[np.int64], tag: int
 ) -> tuple[NDArray[np.uint64] | NDArray[np.float64], NDArray[np.int64]] | None:
     """Decode ``tag, length, {type, number}`` at each offset; return numbers and the offsets behind."""
     limit = len(data) - 16
-    if not np.all(data[np.minimum(at, limit)] == tag):
+    if not np.all(data[np.minimum(indices, limit)] == tag):
         return None
-    length = data[at + 1].astype(np.int64)
-    behind = at + 2 + length
+    length = data[indices + 1].astype(np.int64)
+    behind = indices + 2 + length
     if np.any(length < 2) or np.any(behind > limit):
         return None
-    kind = data[at + 2]
+    kind = data[indices + 2]
     first = int(kind[0])
     if not np.all(kind == first):
         return None
     if first in {_UINT32, _UINT64}:
-        numbers = _varints(data, at + 3, length - 1)
+        numbers = _varints(data, indices + 3, length - 1)
         return None if numbers is None else (numbers, behind)
     if first == _DOUBLE and np.all(length == 9):
-        window = data[(at + 3)[:, None] + np.arange(8)]
+        window = data[(indices + 3)[:, None] + np.arange(8)]
         return np.ascontiguousarray(window).view("<f8").ravel().astype(np.float64), behind
     return None
 
 
 def _varints(
-    data: NDArray[np.uint8], at: NDArray[np.int64], size: NDArray[np.int64]
+    data: NDArray[np.uint8], indices: NDArray[np.int64], size: NDArray[np.int64]
 ) -> NDArray[np.uint64] | None:
     """Variable-length integers of known sizes; None where a size is not what the bytes say."""
     if np.any(size > _MAX_VARINT_BYTES):
         return None
     width = int(size[0])
     if np.all(size == width):  # as addresses are, always
-        window = data[at[:, None] + np.arange(width)]
+        window = data[indices[:, None] + np.arange(width)]
         if not np.array_equal(np.all(window >= 0x80, axis=0), np.any(window >= 0x80, axis=0)) or (
             (window[0] >= 0x80).tolist() != [True] * (width - 1) + [False]
         ):
@@ -273,10 +273,10 @@ def _varints(
         )
         whole: NDArray[np.uint64] = np.bitwise_or.reduce(parts, axis=1)
         return whole
-    result = np.zeros(len(at), np.uint64)
+    result = np.zeros(len(indices), np.uint64)
     for position in range(int(size.max())):
         inside = position < size
-        byte = data[at + position]
+        byte = data[indices + position]
         if not np.array_equal((byte >= 0x80) & inside, position < size - 1):
             return None
         part = (byte & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * position)

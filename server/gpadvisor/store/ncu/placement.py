@@ -131,12 +131,12 @@ def _without_overlap(
     rows: list[tuple[int, int, str]], sampled: NDArray[np.uint64]
 ) -> list[tuple[int, int, str]]:
     """Sorted by address; of two sections that claim the same bytes the one with more samples stays."""
-    kept: list[tuple[int, int, str]] = []
+    result: list[tuple[int, int, str]] = []
     for row in sorted(rows):
-        if kept and row[0] < kept[-1][1]:
-            rival = kept[-1]
+        if result and row[0] < result[-1][1]:
+            rival = result[-1]
             if _hits(row[0], row[1] - row[0], sampled) > _hits(rival[0], rival[1] - rival[0], sampled):
-                kept[-1] = row
+                result[-1] = row
             continue
-        kept.append(row)
-    return kept
+        result.append(row)
+    return result

@@ -62,18 +62,18 @@ class _Modules:
     def digest(self, source: ReportSource | None) -> str | None:
         if source is None or source.cubin is None:
             return None
-        known = self.digests.get(id(source))
-        if known is None:
-            known = hashlib.sha256(source.cubin).hexdigest()
-            self.digests[id(source)] = known
-            self.binaries[known] = source.cubin
+        text = self.digests.get(id(source))
+        if text is None:
+            text = hashlib.sha256(source.cubin).hexdigest()
+            self.digests[id(source)] = text
+            self.binaries[text] = source.cubin
             try:
-                self.cubins[known] = read_cubin(source.cubin)
+                self.cubins[text] = read_cubin(source.cubin)
             except CubinError as error:
                 self.problems.append(
                     Problem(ProblemCode.NO_BINARY, f"a cubin of the report cannot be read: {error}")
                 )
-        return known
+        return text
 
     def placement(self, source: ReportSource, cubin: Cubin) -> tuple[SectionCandidates, Placement | None]:
         """What is known of a module's addresses, and its placement where that leaves no choice."""
@@ -175,15 +175,15 @@ def _kernel(index: int, result: Result, session: ReportSession, modules: _Module
 
 def _by_opcode(metrics: Mapping[str, Metric]) -> dict[str, MetricValue]:
     """Counts by opcode and the like, one as ``sass__inst_executed_per_opcode[FFMA]``."""
-    found: dict[str, MetricValue] = {}
+    result: dict[str, MetricValue] = {}
     for name, metric in metrics.items():
         instances = metric.instances() if name.startswith(_BY_NAME) else None
         if instances is None or isinstance(instances.values, tuple):
             continue
         if isinstance(instances.ids, tuple):
             rows = zip(instances.ids, instances.values, strict=True)
-            found |= {f"{name}[{key}]": float(count) for key, count in rows if isinstance(key, str)}
-    return found
+            result |= {f"{name}[{key}]": float(count) for key, count in rows if isinstance(key, str)}
+    return result
 
 
 def _not_measured(scalars: Mapping[str, MetricValue]) -> tuple[Problem, ...]:
@@ -230,7 +230,7 @@ def _placement(
 
 def _pc_metrics(metrics: Mapping[str, Metric], sections: KernelSections) -> dict[str, PcMetric]:
     """Metrics with one number per instruction: those whose instances name addresses of the code."""
-    found: dict[str, PcMetric] = {}
+    pc_metrics: dict[str, PcMetric] = {}
     # Metrics of one kind of instruction share their addresses.
     located: dict[bytes, tuple[NDArray[np.uint16], NDArray[np.uint64], NDArray[np.intp]] | None] = {}
     for name, metric in metrics.items():
@@ -247,8 +247,8 @@ def _pc_metrics(metrics: Mapping[str, Metric], sections: KernelSections) -> dict
             section, pc, order = place_and_order
             value = np.asarray(instances[1].values).astype(np.float64)
             today = _OLD_NAMES.get(name, name)
-            found[today] = PcMetric(name=today, section=section, pc=pc, value=value[order])
-    return found
+            pc_metrics[today] = PcMetric(name=today, section=section, pc=pc, value=value[order])
+    return pc_metrics
 
 
 def _instructions(
@@ -322,14 +322,14 @@ def _failed(kernels: Sequence[KernelProfile], results: Sequence[Result]) -> tupl
 
 
 def _sources(report: Report) -> dict[str, SourceText]:
-    found: dict[str, SourceText] = {}
+    texts: dict[str, SourceText] = {}
     for source in report.sources:
         for written, text in source.files.items():
             path = unescaped_path(written)
-            if text or path not in found:
+            if text or path not in texts:
                 digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if text else None
-                found[path] = SourceText(path=path, sha256=digest, text=text or None)
-    return found
+                texts[path] = SourceText(path=path, sha256=digest, text=text or None)
+    return texts
 
 
 def _version(session: ReportSession) -> str | None:

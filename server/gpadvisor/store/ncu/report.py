@@ -104,8 +104,8 @@ class _Parser:
         self.unnamed = 0
 
     def read(self, data: bytes) -> Report:
-        for at, block in enumerate(container.blocks(data)):
-            self.block(at, block)
+        for index, block in enumerate(container.blocks(data)):
+            self.block(index, block)
         results = tuple(self.result(*launch) for launch in self.launches)
         used = {id(result.source) for result in results}
         last = self.launches[-1][0] if self.launches else -1
@@ -121,7 +121,7 @@ class _Parser:
             ),
         )
 
-    def block(self, at: int, block: container.ReportBlock) -> None:
+    def block(self, index: int, block: container.ReportBlock) -> None:
         header = block.header
         for encoded in wire.blobs(header, 4):
             strings = wire.blobs(wire.parse(encoded), 1)
@@ -134,19 +134,19 @@ class _Parser:
             self.others[kind] += wire.integer(header, number) or 0
         process = wire.integer(owner, 1)
         for message in block.sources:
-            self.source(at, process, bytes(message))
-        self.launches += [(at, process, encoded) for encoded in block.results]
+            self.source(index, process, bytes(message))
+        self.launches += [(index, process, encoded) for encoded in block.results]
 
-    def source(self, at: int, process: int | None, encoded: bytes) -> None:
+    def source(self, index: int, process: int | None, encoded: bytes) -> None:
         fields = wire.parse(encoded)
         reference = wire.integer(fields, 1) or 0
         cubin = wire.blob(fields, 4) or None
-        named = self.handles.setdefault((process, reference), [])
-        if not named or (cubin is not None and named[-1].source.cubin not in {None, cubin}):
+        loadeds = self.handles.setdefault((process, reference), [])
+        if not loadeds or (cubin is not None and loadeds[-1].source.cubin not in {None, cubin}):
             # A reference is a handle of the process: after unloading a module it may name another one.
-            named.append(_Loaded(at, ReportSource(reference)))
-            self.sources.append(named[-1])
-        known = named[-1].source
+            loadeds.append(_Loaded(index, ReportSource(reference)))
+            self.sources.append(loadeds[-1])
+        known = loadeds[-1].source
         known.cubin = cubin or known.cubin
         revision = wire.integer(fields, 6)
         if revision is not None:
@@ -156,7 +156,7 @@ class _Parser:
         for table in wire.blobs(fields, 9):
             known.functions.update(dict.fromkeys(_functions(table)))
 
-    def result(self, at: int, process: int | None, encoded: memoryview) -> Result:
+    def result(self, index: int, process: int | None, encoded: memoryview) -> Result:
         views = wire.parse(encoded)
         metrics = [view for view in views.pop(_METRICS, ()) if not isinstance(view, int)]
         fields: wire.Fields = {
@@ -173,32 +173,32 @@ class _Parser:
             block=_triple(wire.blob(fields, 11)),
             context=wire.integer(fields, 22),
             stream=wire.integer(fields, 23),
-            source=self.source_of(at, process, wire.blob(fields, 15)),
+            source=self.source_of(index, process, wire.blob(fields, 15)),
             metrics=self.metrics(metrics),
             rules=tuple(rules.parse_rule(rule) for rule in wire.blobs(fields, 19)),
             call_stack=_call_stack(wire.blob(fields, 28)),
         )
 
-    def source_of(self, at: int, process: int | None, encoded: bytes | None) -> ReportSource | None:
+    def source_of(self, index: int, process: int | None, encoded: bytes | None) -> ReportSource | None:
         """The module that a handle named when the launch was written, else the next one that it names."""
         reference = None if encoded is None else wire.integer(wire.parse(encoded), 1)
         if reference is None:
             return None
-        named = self.handles.get((process, reference), [])
-        before = [entry.source for entry in named if entry.block <= at]
-        after = [entry.source for entry in named if entry.block > at]
+        loadeds = self.handles.get((process, reference), [])
+        before = [entry.source for entry in loadeds if entry.block <= index]
+        after = [entry.source for entry in loadeds if entry.block > index]
         return before[-1] if before else after[0] if after else None
 
     def metrics(self, encoded: list[memoryview]) -> dict[str, Metric]:
-        found: dict[str, Metric] = {}
+        result: dict[str, Metric] = {}
         for message in encoded:
             index, value, has_instances = decode_metric(bytes(message))
             if index is None or index >= len(self.strings):
                 self.unnamed += 1
                 continue
             name = self.strings[index]
-            found[name] = Metric(name, value, message if has_instances else b"", has_instances)
-        return found
+            result[name] = Metric(name, value, message if has_instances else b"", has_instances)
+        return result
 
 
 def _add_session(session: ReportSession, encoded: bytes) -> None:
@@ -245,13 +245,13 @@ def _source_files(encoded: bytes) -> dict[str, str]:
 
 
 def _functions(encoded: bytes) -> list[LoadedFunction]:
-    found: list[LoadedFunction] = []
+    functions: list[LoadedFunction] = []
     for entry in wire.blobs(wire.parse(encoded), 1):
         fields = wire.parse(entry)
         name, address = wire.text(fields, 1), wire.integer(fields, 2)
         if name is not None and address:
-            found.append(LoadedFunction(name=name, address=address, symbol_index=wire.integer(fields, 3)))
-    return found
+            functions.append(LoadedFunction(name=name, address=address, symbol_index=wire.integer(fields, 3)))
+    return functions
 
 
 def _triple(encoded: bytes | None) -> tuple[int, int, int] | None:

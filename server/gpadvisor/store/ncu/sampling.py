@@ -72,7 +72,7 @@ def addressed(metric: Metric | None) -> tuple[NDArray[np.uint64], Instances] | N
 
 def reason_metrics(metrics: Mapping[str, Metric]) -> dict[str, str]:
     """Stall reason -> metric of all its samples, in the order of the report."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for prefix in PREFIXES:
         for name, metric in metrics.items():
             if (
@@ -80,8 +80,8 @@ def reason_metrics(metrics: Mapping[str, Metric]) -> dict[str, str]:
                 and not name.endswith(NOT_ISSUED)
                 and not isinstance(metric.value, str)
             ):
-                found.setdefault(name.removeprefix(prefix), name)
-    return found
+                result.setdefault(name.removeprefix(prefix), name)
+    return result
 
 
 def read_samples(metrics: Mapping[str, Metric]) -> RawSamples:
@@ -173,8 +173,13 @@ def _merge(
     if len(address) == 0:
         return address, reason, total, latency
     fresh = np.concatenate([[True], (address[1:] != address[:-1]) | (reason[1:] != reason[:-1])])
-    at = np.flatnonzero(fresh)
-    return address[at], reason[at], np.add.reduceat(total, at), np.add.reduceat(latency, at)
+    indices = np.flatnonzero(fresh)
+    return (
+        address[indices],
+        reason[indices],
+        np.add.reduceat(total, indices),
+        np.add.reduceat(latency, indices),
+    )
 
 
 def _check(

@@ -20,47 +20,47 @@ class WireError(ValueError):
     """The bytes are no message: a length, a tag or a variable-length integer runs out of them."""
 
 
-def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
+def read_varint(data: bytes | memoryview, index: int) -> tuple[int, int]:
     """Read one variable-length integer; return its value and the offset behind it."""
     result = shift = 0
     while shift < 70:
-        if at >= len(data):
+        if index >= len(data):
             raise WireError("a number runs past the end of its message")
-        byte = data[at]
-        at += 1
+        byte = data[index]
+        index += 1
         result |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return result & _MASK64, at
+            return result & _MASK64, index
         shift += 7
     raise WireError("a number has more than ten bytes")
 
 
 def iterate(data: Data) -> Iterator[tuple[int, int | Data]]:
     """Yield field number and raw value (int for varints, bytes for all else) in file order."""
-    at, end = 0, len(data)
-    while at < end:
-        key = data[at]
+    index, end = 0, len(data)
+    while index < end:
+        key = data[index]
         if key < 0x80:
-            at += 1
+            index += 1
         else:
-            key, at = read_varint(data, at)
+            key, index = read_varint(data, index)
         wire_type = key & 7
         if wire_type == _VARINT:
-            value, at = read_varint(data, at)
+            value, index = read_varint(data, index)
             yield key >> 3, value
             continue
         if wire_type == _BYTES:
-            length, at = read_varint(data, at)
+            length, index = read_varint(data, index)
         elif wire_type == _FIXED64:
             length = 8
         elif wire_type == _FIXED32:
             length = 4
         else:
             raise WireError(f"wire type {wire_type} does not exist in these messages")
-        if length > end - at:
-            raise WireError(f"a field of {length} bytes stands where {end - at} are left")
-        yield key >> 3, data[at : at + length]
-        at += length
+        if length > end - index:
+            raise WireError(f"a field of {length} bytes stands where {end - index} are left")
+        yield key >> 3, data[index : index + length]
+        index += length
 
 
 def parse(data: Data) -> dict[int, list[int | Data]]:

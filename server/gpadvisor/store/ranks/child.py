@@ -61,12 +61,12 @@ def _tried(
             bad[name] = why(error)
     if bad:
         return bad, 0, 0
-    single = next((one for one in sources if one.kept is None), None)
+    single = next((source for source in sources if source.kept is None), None)
     if asked["merge"] and single is not None:
         raise UsageError(f"{single.name} is the profile of one rank and no partial sum; leave --merge away")
     sources, members = _ordered(sources)
     by = chosen_by(members, None if asked["by"] is None else By(asked["by"]))
-    reading = Reading(connection, folder, {one: at for at, one in enumerate(members)})
+    reading = Reading(connection, folder, {member: index for index, member in enumerate(members)})
     read_all(reading, sources)
     if reading.bad:
         return reading.bad, 0, 0
@@ -78,9 +78,12 @@ def _tried(
 
 def _ordered(sources: Sequence[RankFile]) -> tuple[list[RankFile], list[Member]]:
     """The sources with the ranks of their names, and all members in order."""
-    own = [one.members[0] for one in sources if one.kept is None]
-    ranked = dict(zip(own, with_ranks(own), strict=True)) if all(one.kept is None for one in sources) else {}
-    found = [
-        replace(one, members=tuple(ranked.get(member, member) for member in one.members)) for one in sources
+    own = [source.members[0] for source in sources if source.kept is None]
+    ranked = (
+        dict(zip(own, with_ranks(own), strict=True)) if all(file.kept is None for file in sources) else {}
+    )
+    files = [
+        replace(rank_file, members=tuple(ranked.get(member, member) for member in rank_file.members))
+        for rank_file in sources
     ]
-    return found, sorted(member for one in found for member in one.members)
+    return files, sorted(member for one in files for member in one.members)

@@ -69,9 +69,12 @@ def _due_to(kernels: int, ranks: int) -> str:
 
 def _labels(members: Sequence[Member], by: By) -> tuple[list[str], NDArray[np.intp]]:
     """Names of what is compared, and which of them each profile belongs to."""
-    own = [one.node if by is By.NODE else one.name if by is By.NAME else str(one.rank) for one in members]
+    own = [
+        member.node if by is By.NODE else member.name if by is By.NAME else str(member.rank)
+        for member in members
+    ]
     labels = list(dict.fromkeys(own))
-    position = {label: at for at, label in enumerate(labels)}
+    position = {label: index for index, label in enumerate(labels)}
     return labels, np.array([position[label] for label in own], np.intp)
 
 
@@ -86,11 +89,11 @@ def _everywhere(factors: NDArray[np.float64], slow: Sequence[int], labels: Seque
 
 
 def _which(which: Sequence[int], labels: Sequence[str], by: By) -> str:
-    shown = ", ".join(labels[at] for at in which[:_NAMED])
+    text = ", ".join(labels[index] for index in which[:_NAMED])
     if len(which) == 1:
-        return f"{_word(by)} {shown}"
+        return f"{_word(by)} {text}"
     more = ", ..." if len(which) > _NAMED else ""
-    return f"{len(which):,} of {_plural(len(labels), by)} ({shown}{more})"
+    return f"{len(which):,} of {_plural(len(labels), by)} ({text}{more})"
 
 
 def _word(by: By) -> str:

@@ -77,21 +77,21 @@ class Kernels:
         Raises:
             ProfileFormatError: there are more stall reasons than one table holds.
         """
-        known = self.found[number]
-        known.sections.update(map(str, sections))
+        kernel = self.found[number]
+        kernel.sections.update(map(str, sections))
         for name, stall_class, plain in reasons:
-            known.reasons[str(name)] = min(
-                known.reasons.get(str(name), [str(name), StallClass(stall_class).value, str(plain)]),
+            kernel.reasons[str(name)] = min(
+                kernel.reasons.get(str(name), [str(name), StallClass(stall_class).value, str(plain)]),
                 [str(name), StallClass(stall_class).value, str(plain)],
             )
-        if len(known.reasons) > _MAX_REASONS:
+        if len(kernel.reasons) > _MAX_REASONS:
             raise ProfileFormatError(f"it brings a kernel to more than {_MAX_REASONS} stall reasons")
-        known.pc_metrics.update(pc_metrics)
+        kernel.pc_metrics.update(pc_metrics)
         for code, message, count in problems:
-            before, had = known.problems.get(ProblemCode(code).value, (str(message), 0))
-            known.problems[code] = (min(before, str(message)), had + count)
+            before, had = kernel.problems.get(ProblemCode(code).value, (str(message), 0))
+            kernel.problems[code] = (min(before, str(message)), had + count)
 
     def vocabulary(self, number: int, column: str) -> set[str]:
         """The names that a column of a kernel's rows may have."""
-        known = self.found[number]
-        return set(known.reasons) if column == "reason" else known.sections
+        kernel = self.found[number]
+        return set(kernel.reasons) if column == "reason" else kernel.sections

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose profile a file is: its rank by the file's name, its node by the profile or the name."""
+"""Whose profile a file is: its rank and its node by the profile, else by the file's name."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gpadvisor.errors import UsageError
 _RANK: Final = re.compile(r"(?:^|[^a-z])(?:rank|proc|task|procid)[-_=.]?(\d{1,9})(?!\d)", re.IGNORECASE)
 _NODE: Final = re.compile(r"(?:^|[^a-z])(?:node|host)[-_=.]?([a-z0-9-]+)", re.IGNORECASE)
 _LAST: Final = re.compile(r"(\d{1,9})$")
+_MOST_RANKS: Final = 1_000_000_000
 
 
 class By(Enum):
@@ -34,13 +35,20 @@ class Member:
     node: str  # empty where not known
 
 
-def member(path: str, host: str | None) -> Member:
-    """Whose profile a file is, with a rank only where its name says the word (``app.rank17.gpadvisor``)."""
+def member(path: str, host: str | None, rank: int | None = None) -> Member:
+    """Whose profile a file is, by its name where that says the word (``app.rank17.gpadvisor``).
+
+    Args:
+        path: of the file.
+        host: that the profile names, which comes before the file's name.
+        rank: that the profile names, likewise.
+    """
     name = PurePath(path)
     parts = [name.name, name.parent.name]
-    rank = next((int(found[1]) for part in parts if (found := _RANK.search(part))), -1)
+    named = next((int(found[1]) for part in parts if (found := _RANK.search(part))), -1)
     node = next((found[1] for part in parts if (found := _NODE.search(part))), "")
-    return Member(rank=rank, name=path, node=host or node)
+    known = rank is not None and 0 <= rank < _MOST_RANKS
+    return Member(rank=rank if rank is not None and known else named, name=path, node=host or node)
 
 
 def with_ranks(members: Sequence[Member]) -> list[Member]:
@@ -48,7 +56,7 @@ def with_ranks(members: Sequence[Member]) -> list[Member]:
     ends = [
         _LAST.search(PurePath(one.name).name.split(".gpadvisor")[0].split(".ncu-rep")[0]) for one in members
     ]
-    numbers = [int(found[1]) for found in ends if found]
+    numbers = [int(end[1]) for end in ends if end]
     if len(set(numbers)) < len(members) or any(one.rank >= 0 for one in members):
         return list(members)
     return [
@@ -94,5 +102,10 @@ def chosen_by(members: Sequence[Member], by: By | None) -> By:
 def stated(members: Sequence[Member], by: By) -> str:
     """How ranks and nodes were told, in words."""
     nodes = {one.node for one in members if one.node}
-    how = "files by their names" if by is By.NAME else "ranks by file names"
+    told = by is not By.NAME and any(
+        one.rank >= 0 and member(one.name, None).rank not in {one.rank, -1} for one in members
+    )
+    how = (
+        "files by their names" if by is By.NAME else f"ranks by {'their profiles' if told else 'file names'}"
+    )
     return f"{how}, {len(nodes)} node{'' if len(nodes) == 1 else 's'} by host names" if nodes else how

@@ -47,12 +47,12 @@ def slow_ranks(times: NDArray[np.float64]) -> tuple[NDArray[np.float64], tuple[i
 
 def slow_kernels(times: NDArray[np.float64], factors: NDArray[np.float64]) -> tuple[SlowKernel, ...]:
     """The kernels that stand out on some ranks once each rank's own factor is taken out."""
-    found = []
-    for at, row in enumerate(times / factors):
+    kernels = []
+    for index, row in enumerate(times / factors):
         ranks = _outside(row)
         if ranks:
-            found.append(SlowKernel(at, ranks, float(row[ranks[0]] / np.nanmedian(row))))
-    return tuple(found)
+            kernels.append(SlowKernel(index, ranks, float(row[ranks[0]] / np.nanmedian(row))))
+    return tuple(kernels)
 
 
 def imbalance(row: NDArray[np.float64]) -> float:
@@ -69,7 +69,7 @@ def _outside(values: NDArray[np.float64]) -> tuple[int, ...]:
     deviation = _SIGMA * float(np.median(np.abs(known - middle)))
     limit = max(SLOWER * middle, middle + _DEVIATIONS * deviation)
     order: Sequence[int] = np.argsort(-np.nan_to_num(values, nan=-1.0), kind="stable").tolist()
-    return tuple(at for at in order if np.isfinite(values[at]) and values[at] > limit)
+    return tuple(index for index in order if np.isfinite(values[index]) and values[index] > limit)
 
 
 def _median(times: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from gpadvisor.store.formats import ProfileKind, kind_of
 from gpadvisor.store.parts import MAX_EXECUTED, MAX_SAMPLES, TABLES, TYPES, Document, Parts, put_together
 from gpadvisor.store.ranks.kernels import Kernels
 from gpadvisor.store.ranks.members import Member, member
-from gpadvisor.store.ranks.summing import FORMS, KEPT, STAGES, TAKEN, add, begin
+from gpadvisor.store.ranks.summing import FORMS, GROUPED, KEPT, PLACES, STAGES, TAKEN, add, begin
 from gpadvisor.store.snapshot import ACROSS, checked_blob, opened
 from gpadvisor.store.snapshot.parquet import MAX_ROWS
 from gpadvisor.store.snapshot.tables import SCHEMAS
@@ -44,20 +44,25 @@ _USED: Final[Mapping[tuple[str, str], str]] = {
 _CHECKS: Final[Mapping[str, str]] = {
     "launches that are not numbered from 0": "SELECT f FROM in_launches GROUP BY f"
     " HAVING count(DISTINCT launch) < count(*) OR max(launch) >= count(*) OR count(launch) < count(*)",
-    "more samples than a run can have": "SELECT f FROM in_samples GROUP BY f"
-    f" HAVING sum(samples::DOUBLE) > {MAX_SAMPLES} OR count(*) > {MAX_ROWS}",
+    "more samples than a run can have": f"SELECT f FROM rows_samples WHERE total > {MAX_SAMPLES}"
+    f" OR number > {MAX_ROWS}",
     "more executions than a run can have": "SELECT f FROM in_counts GROUP BY f"
     f" HAVING sum(warps::DOUBLE) > {MAX_EXECUTED} OR sum(threads::DOUBLE) > {MAX_EXECUTED}"
     f" OR count(*) > {MAX_ROWS}",
-    "samples that are no samples": "SELECT f FROM in_samples"
-    " WHERE latency_samples > samples OR samples IS NULL OR latency_samples IS NULL OR pc IS NULL"
-    " OR reason IS NULL LIMIT 1",
+    "samples that are no samples": "SELECT f FROM rows_samples WHERE odd",
+    # Launches are numbered from 0 without a gap.
     **{
-        f"{table} of launches that are not there": f"SELECT f FROM in_{table} ANTI JOIN in_launches"
-        " USING (f, launch) LIMIT 1"
+        f"{table} of launches that are not there": f"SELECT f FROM rows_{table}"
+        f" LEFT JOIN rows_launches USING (f) WHERE rows_{table}.launches < rows_{table}.number"
+        f" OR coalesce(rows_{table}.last >= rows_launches.number, true)"
         for table in _TABLES[1:]
     },
 }
+_ROWS: Final = "count(*) AS number, count(launch) AS launches, max(launch) AS last"
+_OF_SAMPLES: Final = (
+    ", sum(samples::DOUBLE) AS total, bool_or(coalesce(latency_samples > samples, true) OR pc IS NULL"
+    " OR reason IS NULL) AS odd"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,17 +117,17 @@ def look(path: Path, name: str, connection: Any, folder: Path) -> RankFile:
         if kind_of(stream.read(64)) is not ProfileKind.SNAPSHOT:
             raise ProfileFormatError("it is no snapshot")
         with opened(stream, path.stat().st_size) as (archive, manifest):
-            kept = manifest.get("across")
+            result = manifest.get("across")
             missing = [table for table in SCHEMAS if f"{table}.parquet" not in archive.namelist()]
-            missing += [table for table in ACROSS if kept and f"{table}.parquet" not in archive.namelist()]
+            missing += [table for table in ACROSS if result and f"{table}.parquet" not in archive.namelist()]
             if missing:
                 raise ProfileFormatError(f"it lacks {missing[0]}.parquet")
             _check_manifest(manifest, archive.namelist())
-            if not kept:
+            if not result:
                 return RankFile(
                     path=path,
                     name=name,
-                    members=(member(name, manifest["profile"]["host"]),),
+                    members=(member(name, manifest["profile"]["host"], manifest["profile"].get("rank")),),
                     kept=None,
                     manifest=manifest,
                 )
@@ -132,7 +137,7 @@ def look(path: Path, name: str, connection: Any, folder: Path) -> RankFile:
         f"SELECT rank::INTEGER, name::VARCHAR, node::VARCHAR FROM read_parquet('{table}') ORDER BY member"
     ).fetchall()
     return RankFile(
-        path=path, name=name, members=tuple(Member(*row) for row in rows), kept=kept, manifest=manifest
+        path=path, name=name, members=tuple(Member(*row) for row in rows), kept=result, manifest=manifest
     )
 
 
@@ -158,21 +163,21 @@ def _check_manifest(manifest: Document, names: Sequence[str]) -> None:
 
 def read_all(reading: Reading, sources: Sequence[RankFile]) -> None:
     """Add all of them; those that cannot be are in ``bad`` with why."""
-    for batch in _batches(reading, [one for one in sources if one.kept is None]):
+    for batch in _batches(reading, [source for source in sources if source.kept is None]):
         if not _tried(reading, batch):
-            for one in batch:
-                _tried(reading, [one])
-    for one in sources:
-        if one.kept is not None:
-            _tried(reading, [one])
+            for file in batch:
+                _tried(reading, [file])
+    for file in sources:
+        if file.kept is not None:
+            _tried(reading, [file])
 
 
 def _batches(reading: Reading, sources: Sequence[RankFile]) -> Iterator[list[RankFile]]:
     batch: list[RankFile] = []
     size = 0
-    for one in sorted(sources, key=lambda source: reading.order[source.members[0]]):
-        batch.append(one)
-        size += one.path.stat().st_size
+    for file in sorted(sources, key=lambda source: reading.order[source.members[0]]):
+        batch.append(file)
+        size += file.path.stat().st_size
         if len(batch) == _BATCH or size > _BATCH_BYTES:
             yield batch
             batch, size = [], 0
@@ -199,10 +204,10 @@ def _tried(reading: Reading, batch: list[RankFile]) -> bool:
     reading.kernels = kernels
     reading.blobs |= blobs
     reading.added += batch
-    for one in batch:
-        for entry in one.manifest["sources"]:
+    for file in batch:
+        for entry in file.manifest["sources"]:
             reading.documents.setdefault(entry["key"], entry)
-        for line in one.manifest.get("lines", []):
+        for line in file.manifest.get("lines", []):
             reading.lines.setdefault((line["binary"], line["kernel"]), line)
     return True
 
@@ -227,16 +232,23 @@ def _unpack(source: RankFile, tables: Sequence[str], place: Path) -> None:
 
 def _add_raw(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> None:
     connection, place = reading.connection, reading.folder / "batch"
-    for one in batch:
-        _unpack(one, _TABLES, place / f"f={reading.order[one.members[0]]}")
+    for rank_file in batch:
+        _unpack(rank_file, _TABLES, place / f"f={reading.order[rank_file.members[0]]}")
     try:
         for table in _TABLES:
             _view(connection, table, str(place / "f=*" / f"{table}.parquet"))
-        for what, query in _CHECKS.items():
+            more = _OF_SAMPLES if table == "samples" else ""
+            connection.execute(
+                f"CREATE OR REPLACE TEMP TABLE rows_{table} AS"
+                f" SELECT f, {_ROWS}{more} FROM in_{table} GROUP BY f"
+            )
+        for text, query in _CHECKS.items():
             if connection.execute(query).fetchone() is not None:
-                raise ProfileFormatError(f"it has {what}")
+                raise ProfileFormatError(f"it has {text}")
         _number(connection, kernels)
-        _note_metrics(connection, "in_pc_metrics")
+        for name, query in GROUPED.items():
+            connection.execute(f"CREATE OR REPLACE TEMP TABLE grouped_{name} AS {query}")
+        _note_metrics(connection, "grouped_pc_metrics")
         for name in FORMS:
             _put(connection, name, STAGES[name])
         _check_names(connection, kernels)
@@ -275,7 +287,7 @@ def _put(connection: Any, name: str, stage: str) -> None:
 
 def _number(connection: Any, kernels: Kernels) -> None:
     """The kernels of the launches by number, as ``keyed``; failed launches are left out and counted."""
-    connection.execute("CREATE OR REPLACE TEMP TABLE keyed (f UINTEGER, launch UBIGINT, k UINTEGER)")
+    connection.execute("CREATE OR REPLACE TEMP TABLE numbers (f UINTEGER, launch UBIGINT, k UINTEGER)")
     rows = connection.execute(
         'SELECT "binary", kernel, arch, device, evidence, interval_cycles, demangled, sections, reasons,'
         " pc_metrics, problems, failed, list({'f': f, 'launch': launch}) FROM in_launches GROUP BY ALL"
@@ -292,14 +304,17 @@ def _number(connection: Any, kernels: Kernels) -> None:
             json.loads(sections),
             json.loads(reasons),
             {name: len(launches) for name in json.loads(metrics)},
-            [(one["code"], one["message"], len(launches)) for one in json.loads(problems)],
+            [(load["code"], load["message"], len(launches)) for load in json.loads(problems)],
         )
-        found += [(one["f"], one["launch"], number) for one in launches]
+        found += [(launch["f"], launch["launch"], number) for launch in launches]
     if found:
         columns = np.array(found, np.uint64)
-        connection.register("found", {name: columns[:, at] for at, name in enumerate(("f", "launch", "k"))})
-        connection.execute("INSERT INTO keyed SELECT f, launch, k FROM found")
+        connection.register(
+            "found", {name: columns[:, index] for index, name in enumerate(("f", "launch", "k"))}
+        )
+        connection.execute("INSERT INTO numbers SELECT f, launch, k FROM found")
         connection.unregister("found")
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE keyed AS {PLACES}")
 
 
 def _check_names(connection: Any, kernels: Kernels) -> None:
@@ -335,7 +350,9 @@ def _add_kept(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> 
         )
     numbers = _numbers(connection, kernels, source.kept, place / "launches.parquet")
     _table(connection, "numbered", "k", numbers)
-    _table(connection, "moved", "now", {at: reading.order[one] for at, one in enumerate(source.members)})
+    _table(
+        connection, "moved", "now", {index: reading.order[one] for index, one in enumerate(source.members)}
+    )
     _note_metrics(connection, "kept_pc_metrics")
     for name in FORMS:
         _put(connection, name, TAKEN[name])
@@ -367,13 +384,13 @@ def _table(connection: Any, table: str, column: str, values: Mapping[int, int]) 
 
 def _new_blobs(reading: Reading, batch: Sequence[RankFile]) -> dict[tuple[str, str], Path]:
     """Binaries, listings and sources that none before had, in files."""
-    found: dict[tuple[str, str], Path] = {}
+    paths: dict[tuple[str, str], Path] = {}
     for source in batch:
         with open_file(source.path) as stream, opened(stream, source.path.stat().st_size) as (archive, _):
             for name in archive.namelist():
                 kind, _, rest = name.partition("/")
                 key = kind, rest.partition(".")[0]
-                if kind in _KINDS and key not in reading.blobs and key not in found:
-                    found[key] = reading.folder / f"{kind}-{key[1]}"
-                    found[key].write_bytes(checked_blob(kind, key[1], archive.read(name)))
-    return found
+                if kind in _KINDS and key not in reading.blobs and key not in paths:
+                    paths[key] = reading.folder / f"{kind}-{key[1]}"
+                    paths[key].write_bytes(checked_blob(kind, key[1], archive.read(name)))
+    return paths

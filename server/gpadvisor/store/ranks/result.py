@@ -40,8 +40,8 @@ def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
     configurations = _documents(connection, "SELECT * FROM kept_out_launches")
     times = _documents(connection, "SELECT * FROM kept_out_times")
     kernels = [
-        _kernel(index, one, [row for row in configurations if row["k"] == index])
-        for index, one in enumerate(known)
+        _kernel(index, kernel, [row for row in configurations if row["k"] == index])
+        for index, kernel in enumerate(known)
     ]
     _launches(kernels, times)
     _metrics(connection, kernels)
@@ -112,8 +112,8 @@ def _renumber(connection: Any, order: Sequence[int]) -> None:
 
 
 def _documents(connection: Any, query: str) -> list[Document]:
-    found: dict[str, NDArray[Any]] = connection.execute(query).fetchnumpy()
-    return row_documents(found)
+    result: dict[str, NDArray[Any]] = connection.execute(query).fetchnumpy()
+    return row_documents(result)
 
 
 def _kernel(index: int, known: SummedKernel, rows: Sequence[Document]) -> Document:
@@ -154,12 +154,12 @@ def _kernel(index: int, known: SummedKernel, rows: Sequence[Document]) -> Docume
     share = (main["time_ns"] or 0.0) / time if time else main["launches"] / launches
     kernel["metrics"] = {CONFIGURATIONS: len(rows), CONFIGURATION_SHARE: share}
     if len(rows) > 1:
-        what = "time" if time else "number"
+        sentence = "time" if time else "number"
         kernel["problems"].append(
             {
                 "code": ProblemCode.MIXED_CONFIGURATIONS.value,
                 "message": f"the {launches} launches of {known.demangled} have {len(rows)} configurations,"
-                f" whose samples are added up; the one shown has {100 * share:.0f} % of their {what}",
+                f" whose samples are added up; the one shown has {100 * share:.0f} % of their {sentence}",
             }
         )
     return kernel
@@ -190,14 +190,14 @@ def _metrics(connection: Any, kernels: Sequence[Document]) -> None:
 
 
 def _profile(reading: Reading, members: Sequence[Member]) -> Document:
-    heads = [one.manifest["profile"] for one in reading.added]
+    heads = [file.manifest["profile"] for file in reading.added]
 
     def common(name: str) -> str | None:
         values = {head[name] for head in heads}
         return values.pop() if len(values) == 1 else None
 
     created = [head["created"] for head in heads if head["created"]]
-    names = json.dumps([[one.rank, one.name, one.node] for one in members])
+    names = json.dumps([[member.rank, member.name, member.node] for member in members])
     return {
         "sha256": hashlib.sha256(names.encode()).hexdigest(),
         "collector": common("collector") or "several",
@@ -209,8 +209,8 @@ def _profile(reading: Reading, members: Sequence[Member]) -> Document:
 
 
 def _sum(members: Sequence[Member], by: By, failed: int) -> Document:
-    ranks = [one.rank for one in members]
-    what = (
+    ranks = [member.rank for member in members]
+    text = (
         f"{len(members):,} profiles"
         if by is By.NAME
         else f"{len(members):,} ranks ({min(ranks)} to {max(ranks)})"
@@ -218,13 +218,13 @@ def _sum(members: Sequence[Member], by: By, failed: int) -> Document:
     left = f"; {failed:,} failed launches are left out" if failed else ""
     return {
         "code": ProblemCode.SUM_OVER_RANKS.value,
-        "message": f"sum over {what}: {stated(members, by)}; times and samples are of all of them{left}",
+        "message": f"sum over {text}: {stated(members, by)}; times and samples are of all of them{left}",
     }
 
 
 def _mixed(reading: Reading, kernels: Sequence[Document]) -> list[Document]:
     """Several programs, or devices, in one sum."""
-    commands = sorted({one.manifest["profile"]["command"] or "" for one in reading.added} - {""})
+    commands = sorted({file.manifest["profile"]["command"] or "" for file in reading.added} - {""})
     devices = sorted({kernel["device"]["name"] or kernel["device"]["arch"] for kernel in kernels})
     found = []
     if len({command.split()[0] for command in commands if command.split()}) > 1:
@@ -253,8 +253,8 @@ def _told(reading: Reading) -> list[Document]:
         ProblemCode.SLOW_RANKS.value,
         ProblemCode.MIXED_CONFIGURATIONS.value,
     }
-    for one in reading.added:
-        for problem in one.manifest["problems"]:
+    for file in reading.added:
+        for problem in file.manifest["problems"]:
             if problem["code"] not in ours:
                 found[problem["code"]] = min(
                     found.get(problem["code"], problem), problem, key=lambda entry: str(entry["message"])
@@ -268,10 +268,12 @@ def _table(connection: Any, kernels: Sequence[Document], name: str) -> Columns:
     if name == "samples":
         where = ""
     elif name == "counts":
-        counted = [at for at, kernel in enumerate(kernels) if kernel["counted"]]
+        counted = [index for index, kernel in enumerate(kernels) if kernel["counted"]]
         where = f"WHERE list_contains({counted}::UINTEGER[], k)"
     elif any(kernel["pc_metrics"] for kernel in kernels):
-        pairs = [(at, metric) for at, kernel in enumerate(kernels) for metric in kernel["pc_metrics"]]
+        pairs = [
+            (position, metric) for position, kernel in enumerate(kernels) for metric in kernel["pc_metrics"]
+        ]
         connection.execute("CREATE TEMP TABLE complete (k UINTEGER, metric VARCHAR)")
         connection.executemany("INSERT INTO complete VALUES (?, ?)", pairs)
         where = "SEMI JOIN complete USING (k, metric)"
@@ -289,12 +291,12 @@ def _kept(reading: Reading, members: Sequence[Member]) -> dict[str, bytes]:
     connection.execute("CREATE TEMP TABLE ranks (member UINTEGER, rank INTEGER, name VARCHAR, node VARCHAR)")
     connection.executemany(
         "INSERT INTO ranks VALUES (?, ?, ?, ?)",
-        [(at, one.rank, one.name, one.node) for at, one in enumerate(members)],
+        [(index, member.rank, member.name, member.node) for index, member in enumerate(members)],
     )
-    found: dict[str, bytes] = {}
+    result: dict[str, bytes] = {}
     for name, query in {**KEPT, "ranks": "SELECT * FROM ranks ORDER BY member"}.items():
         path = reading.folder / f"out_{name}.parquet"
         quoted = str(path).replace("'", "''")
         connection.execute(f"COPY ({query}) TO '{quoted}' (FORMAT parquet, COMPRESSION zstd)")
-        found[f"across_{name}.parquet"] = path.read_bytes()
-    return found
+        result[f"across_{name}.parquet"] = path.read_bytes()
+    return result

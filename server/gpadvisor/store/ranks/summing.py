@@ -35,7 +35,7 @@ _LONGEST: Final = tuple(
 )
 _RANKED: Final = "4294967295"  # more than there are profiles, so that the lower of two has the larger rest
 _ORDER: Final = "{'ns': longest_ns, 'rank': -longest_rank::BIGINT, 'launch': -longest_launch::BIGINT}"
-_FIRST: Final = "{'ns': coalesce(duration_ns, 0), 'rank': -f::BIGINT, 'launch': -launch::BIGINT}"
+_FIRST: Final = "place"  # of a launch among those of its batch, the longest last; of equals the first launch
 
 
 def _picked(names: tuple[str, ...], order: str) -> str:
@@ -45,15 +45,29 @@ def _picked(names: tuple[str, ...], order: str) -> str:
 
 _CONFIGURED: Final = ", ".join(_CONFIGURATION)
 
+PLACES: Final = """
+    SELECT f, launch, k, coalesce(duration_ns, 0) AS ns,
+        row_number() OVER (ORDER BY coalesce(duration_ns, 0), f DESC, launch DESC)::UINTEGER AS place
+    FROM numbers JOIN in_launches USING (f, launch)"""
+"""The launches of a batch with the numbers of their kernels."""
+
+GROUPED: Final[Mapping[str, str]] = {
+    "samples": """
+        SELECT k, f, section, pc, reason, sum(samples)::UBIGINT AS s, sum(latency_samples)::UBIGINT AS l
+        FROM in_samples JOIN keyed USING (f, launch) GROUP BY ALL""",
+    "pc_metrics": """
+        SELECT k, metric, section, pc, sum(value) AS total, max(value) AS most
+        FROM in_pc_metrics JOIN keyed USING (f, launch) GROUP BY ALL""",
+}
+"""The large tables of a batch, read once, as ``grouped_...``."""
+
 STAGES: Final[Mapping[str, str]] = {
     "samples": f"""
         SELECT k, section, pc, reason, count(*)::UINTEGER AS ranks, sum(s)::UBIGINT AS samples,
             sum(l)::UBIGINT AS latency_samples, min(s) AS least,
             max(s::HUGEINT * 4294967296 + ({_RANKED} - f)) AS most,
-            sum(s::DECIMAL(18, 0) * s::DECIMAL(18, 0))::DECIMAL(38, 0) AS squares
-        FROM (SELECT k, f, section, pc, reason, sum(samples)::UBIGINT AS s, sum(latency_samples)::UBIGINT AS l
-            FROM in_samples JOIN keyed USING (f, launch) GROUP BY ALL)
-        GROUP BY ALL""",
+            sum(s::HUGEINT * s::HUGEINT)::DECIMAL(38, 0) AS squares
+        FROM grouped_samples GROUP BY ALL""",
     "launches": f"""
         SELECT k, {_CONFIGURED}, count(*)::UBIGINT AS launches, sum(duration_ns) AS time_ns,
             count(duration_ns)::UBIGINT AS timed, count(*) FILTER (counted)::UBIGINT AS counted,
@@ -66,31 +80,29 @@ STAGES: Final[Mapping[str, str]] = {
         FROM in_launches JOIN keyed USING (f, launch) GROUP BY k, {_CONFIGURED}""",
     "metrics": f"""
         SELECT k, name, count(number)::UBIGINT AS found, sum(number) AS total,
-            sum(number * coalesce(duration_ns, 0)) AS weighted,
-            sum(coalesce(duration_ns, 0)) FILTER (number IS NOT NULL) AS weight,
+            sum(number * ns) AS weighted, sum(ns) FILTER (number IS NOT NULL) AS weight,
             bool_and(kind = 'integer') AS whole, arg_max_null(kind, {_FIRST}) AS kind,
             arg_max_null(number, {_FIRST}) AS number, arg_max_null(text, {_FIRST}) AS text,
-            max(coalesce(duration_ns, 0)) AS longest_ns, arg_max(f, {_FIRST})::UINTEGER AS longest_rank,
+            max(ns) AS longest_ns, arg_max(f, {_FIRST})::UINTEGER AS longest_rank,
             arg_max(launch, {_FIRST})::UBIGINT AS longest_launch
         FROM (SELECT * REPLACE (CASE WHEN isnan(number) THEN NULL ELSE number END AS number) FROM in_metrics)
-            JOIN keyed USING (f, launch) JOIN in_launches USING (f, launch)
+            JOIN keyed USING (f, launch)
         GROUP BY k, name""",
     "counts": """
         SELECT k, section, pc, sum(warps)::UBIGINT AS warps, sum(threads)::UBIGINT AS threads
         FROM in_counts JOIN keyed USING (f, launch) GROUP BY ALL""",
     "pc_metrics": """
-        SELECT k, metric, section, pc,
-            CASE WHEN any_value(adds) THEN sum(value) ELSE max(value) END AS value
-        FROM in_pc_metrics JOIN keyed USING (f, launch) JOIN adding USING (metric)
-        GROUP BY k, metric, section, pc""",
+        SELECT k, metric, section, pc, CASE WHEN adds THEN total ELSE most END AS value
+        FROM grouped_pc_metrics JOIN adding USING (metric)""",
     "times": f"""
-        SELECT k, f AS rank, sum(greatest(coalesce(runs, 1), 1))::UBIGINT AS launches,
-            sum(duration_ns) AS time_ns, sum(coalesce(found, 0))::UBIGINT AS samples
-        FROM in_launches JOIN keyed USING (f, launch)
-            LEFT JOIN (SELECT f, launch, least(max(number), {_RANKED}) AS runs FROM in_metrics
-                WHERE name = 'gpadvisor__launches' GROUP BY ALL) USING (f, launch)
-            LEFT JOIN (SELECT f, launch, sum(samples) AS found FROM in_samples GROUP BY ALL) USING (f, launch)
-        GROUP BY ALL""",
+        SELECT k, f AS rank, launches, time_ns, coalesce(samples, 0)::UBIGINT AS samples
+        FROM (SELECT k, f, sum(greatest(coalesce(runs, 1), 1))::UBIGINT AS launches,
+                sum(duration_ns) AS time_ns
+            FROM in_launches JOIN keyed USING (f, launch)
+                LEFT JOIN (SELECT f, launch, least(max(number), {_RANKED}) AS runs FROM in_metrics
+                    WHERE name = 'gpadvisor__launches' GROUP BY ALL) USING (f, launch)
+            GROUP BY ALL)
+            LEFT JOIN (SELECT k, f, sum(s) AS samples FROM grouped_samples GROUP BY ALL) USING (k, f)""",
 }
 """A batch of snapshots, its tables as ``in_...`` with the profile ``f``, in that form."""
 

@@ -184,9 +184,9 @@ def export_snapshot(path: Path, directory: Path) -> tuple[Path, ...]:
     return tuple(written)
 
 
-def _remove_folders(directory: Path, made: set[Path], *, itself: bool) -> None:
+def _remove_folders(directory: Path, paths: set[Path], *, itself: bool) -> None:
     """Take back the empty folders of an export that failed."""
-    for folder in (*sorted(made - {directory}), *([directory] if itself else [])):
+    for folder in (*sorted(paths - {directory}), *([directory] if itself else [])):
         with contextlib.suppress(OSError):
             folder.rmdir()
 
@@ -271,14 +271,14 @@ def _parsed(data: bytes | None) -> Document:
 
 
 def _blobs(members: Mapping[str, bytes]) -> dict[str, dict[str, bytes]]:
-    found: dict[str, dict[str, bytes]] = {kind: {} for kind in _FOLDERS}
+    result: dict[str, dict[str, bytes]] = {kind: {} for kind in _FOLDERS}
     for name, data in members.items():
         match = _BLOB.fullmatch(name)
         if match is None:
             continue
         kind, key = (group for group in match.groups() if group is not None)
-        found[kind][key] = checked_blob(kind, key, data)
-    return found
+        result[kind][key] = checked_blob(kind, key, data)
+    return result
 
 
 def checked_blob(kind: str, key: str, data: bytes) -> bytes:

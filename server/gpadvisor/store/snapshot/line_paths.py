@@ -41,20 +41,20 @@ class Placeholders:
         """The path with its directories replaced, and its last part too unless kept."""
         pieces = _SEPARATORS.split(path)
         last = len(pieces) - 1 if keep_last else len(pieces)
-        made = [
-            piece if at >= last or at % 2 or piece in {b"", b".", b".."} else self._component(piece)
-            for at, piece in enumerate(pieces)
+        result = [
+            piece if index >= last or index % 2 or piece in {b"", b".", b".."} else self._component(piece)
+            for index, piece in enumerate(pieces)
         ]
         if last > 2 * _LEAST_FOLDERS:
-            self._replaced[b"".join(pieces[:last]).rstrip(b"/\\")] = b"".join(made[:last]).rstrip(b"/\\")
-        return b"".join(made)
+            self._replaced[b"".join(pieces[:last]).rstrip(b"/\\")] = b"".join(result[:last]).rstrip(b"/\\")
+        return b"".join(result)
 
     def within(self, text: str) -> str:
         """A sentence with the directories of the paths in it replaced."""
         data = text.encode("utf-8", "surrogatepass")
         for folder in sorted(self._replaced, key=len, reverse=True):
             data = data.replace(folder, self._replaced[folder])
-        return _IN_TEXT.sub(lambda found: self._unless_made(found[0]), data).decode("utf-8", "replace")
+        return _IN_TEXT.sub(lambda match: self._unless_made(match[0]), data).decode("utf-8", "replace")
 
     def _unless_made(self, path: bytes) -> bytes:
         keeps = self._is_file(path)
@@ -90,8 +90,8 @@ class Placeholders:
                 if _NUMBERS.match(name):
                     continue
                 if name.endswith(_LINES):
-                    for at, stop, is_directory in _line_strings(cubin, start, end):
-                        out[at:stop] = self.path(cubin[at:stop], keep_last=not is_directory)
+                    for index, stop, is_directory in _line_strings(cubin, start, end):
+                        out[index:stop] = self.path(cubin[index:stop], keep_last=not is_directory)
                 elif _DATA.match(name) is None:
                     for found in _PATH.finditer(cubin, start, end):
                         out[found.start() : found.end()] = self.path(
@@ -108,12 +108,14 @@ class Placeholders:
 
     def _replace_known(self, out: bytearray, start: int, end: int) -> None:
         """Names of folders wherever a separator follows, as in a relative path that the code prints."""
-        for found in list(_BEFORE_SEPARATOR.finditer(out, start, end)):
-            text = found[0]
-            begins = (at for at in range(len(text)) if not (at and text[at - 1 : at].isalnum()))
-            known = next((text[at:] for at in begins if text[at:] in self._known), b"")
+        for match in list(_BEFORE_SEPARATOR.finditer(out, start, end)):
+            text = match[0]
+            begins = (
+                index for index in range(len(text)) if not (index and text[index - 1 : index].isalnum())
+            )
+            known = next((text[begin:] for begin in begins if text[begin:] in self._known), b"")
             if len(known) >= _LEAST_NAME:
-                out[found.end() - len(known) : found.end()] = self._known[known]
+                out[match.end() - len(known) : match.end()] = self._known[known]
 
 
 def _mentions_paths(cubin: bytes) -> bool:
@@ -123,8 +125,8 @@ def _mentions_paths(cubin: bytes) -> bool:
 def _blanked(cubin: bytes) -> bytearray:
     """For an image whose sections cannot be walked: every path-like run of text is blanked."""
     out = bytearray(cubin)
-    for found in _PATH.finditer(cubin):
-        out[found.start() : found.end()] = b"x" * (found.end() - found.start())
+    for match in _PATH.finditer(cubin):
+        out[match.start() : match.end()] = b"x" * (match.end() - match.start())
     return out
 
 
@@ -140,22 +142,22 @@ def _sections(cubin: bytes) -> Iterator[tuple[bytes, int, int]]:
             yield cubin[base + name : cubin.index(b"\0", base + name)], offset, offset + length
 
 
-def _line_strings(cubin: bytes, at: int, end: int) -> Iterator[tuple[int, int, bool]]:
+def _line_strings(cubin: bytes, position: int, end: int) -> Iterator[tuple[int, int, bool]]:
     """Extent of each name in the headers of a DWARF 2 to 4 line section, and whether it is a directory."""
-    while at + 15 < end:
-        length, version, header = struct.unpack_from("<IHI", cubin, at)
-        stop = at + 4 + length
+    while position + 15 < end:
+        length, version, header = struct.unpack_from("<IHI", cubin, position)
+        stop = position + 4 + length
         if stop > end or not 2 <= version <= 5:
             return
         if version == 5:  # describes its own tables, whose names may stand in place
-            (size,) = struct.unpack_from("<I", cubin, at + 8)
-            for found in _PATH.finditer(cubin, at + 12, min(at + 12 + size, stop)):
-                yield *found.span(), _FILE.search(found.group()) is None
-            at = stop
+            (size,) = struct.unpack_from("<I", cubin, position + 8)
+            for match in _PATH.finditer(cubin, position + 12, min(position + 12 + size, stop)):
+                yield *match.span(), _FILE.search(match.group()) is None
+            position = stop
             continue
-        header_end = min(at + 10 + header, stop)
+        header_end = min(position + 10 + header, stop)
         # Before the directories: the sizes of instructions and opcodes, and opcode_base
-        opcode_base = at + 14 + (version >= 4)
+        opcode_base = position + 14 + (version >= 4)
         cursor = opcode_base + max(cubin[opcode_base], 1)
         for is_directory in (True, False):
             while cursor < header_end and cubin[cursor]:
@@ -167,4 +169,4 @@ def _line_strings(cubin: bytes, at: int, end: int) -> Iterator[tuple[int, int, b
                         cursor += 1
                     cursor += 1
             cursor += 1
-        at = stop
+        position = stop

@@ -81,8 +81,8 @@ def column(values: list[Any], sql_type: str) -> NDArray[Any]:
         return texts
     mask = [value is None for value in values]
     filled = [0 if absent else value for value, absent in zip(values, mask, strict=True)]
-    found: NDArray[Any] = np.ma.masked_array(np.array(filled, _NUMPY[sql_type]), mask=mask)
-    return found
+    result: NDArray[Any] = np.ma.masked_array(np.array(filled, _NUMPY[sql_type]), mask=mask)
+    return result
 
 
 def encode(engine: ParquetSession, name: str, columns: Mapping[str, NDArray[Any]], schema: Schema) -> bytes:
@@ -130,11 +130,11 @@ def decode(engine: ParquetSession, name: str, data: bytes, schema: Schema) -> di
                     f"the snapshot's {path.name} claims {rows} rows, more than {MAX_ROWS}"
                 )
             listed = ", ".join(_cast(item, sql_type, empty=False) for item, sql_type in schema.items())
-            found: dict[str, NDArray[Any]] = engine.connection.execute(
+            result: dict[str, NDArray[Any]] = engine.connection.execute(
                 f"SELECT {listed} {origin}"
             ).fetchnumpy()
     except duckdb.Error as error:
         raise ProfileFormatError(
             f"the snapshot's {path.name} is damaged or no Parquet of a snapshot; import the report again"
         ) from error
-    return found
+    return result

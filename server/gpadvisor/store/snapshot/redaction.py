@@ -49,13 +49,13 @@ def redacted(profile: Profile) -> Profile:
         problems=_problems(profile.problems, words),
         lines=tuple(
             dataclasses.replace(
-                one,
-                binary=renamed.get(one.binary, one.binary),
-                source=directories.text(one.source),
-                compiler=words(one.compiler),
-                compiled=renamed.get(one.compiled, one.compiled),
+                line,
+                binary=renamed.get(line.binary, line.binary),
+                source=directories.text(line.source),
+                compiler=words(line.compiler),
+                compiled=renamed.get(line.compiled, line.compiled),
             )
-            for one in profile.lines
+            for line in profile.lines
         ),
     )
     # What nobody thought of: texts of rules, metrics and problems, listings.
@@ -87,13 +87,13 @@ class _Words:
         ]
 
     def __call__(self, text: str) -> str:
-        for one, instead in self._told:
-            text = one.sub(instead, text)
+        for pattern, instead in self._told:
+            text = pattern.sub(instead, text)
         return self._directories.within(text)
 
 
 def _problems(problems: Iterable[Problem], words: _Words) -> tuple[Problem, ...]:
-    return tuple(dataclasses.replace(one, message=words(one.message)) for one in problems)
+    return tuple(dataclasses.replace(problem, message=words(problem.message)) for problem in problems)
 
 
 def _kernel(

@@ -26,7 +26,7 @@ _LAUNCHES: Final[Mapping[str, tuple[str, tuple[str | int, ...]]]] = {
     "launch": (_U, ("launch", "index")),
     "kernel": (_T, ("launch", "kernel")),
     "demangled": (_T, ("launch", "demangled")),
-    **{f"grid_{axis}": (_U, ("launch", "grid", at)) for at, axis in enumerate("xyz")},
+    **{f"grid_{axis}": (_U, ("launch", "grid", position)) for position, axis in enumerate("xyz")},
     **{f"block_{axis}": (_U, ("launch", "block", at)) for at, axis in enumerate("xyz")},
     **{f"cluster_{axis}": (_U, ("launch", "cluster", at)) for at, axis in enumerate("xyz")},
     "registers_per_thread": (_U, ("launch", "registers_per_thread")),
@@ -131,13 +131,13 @@ def decode_tables(files: Mapping[str, bytes]) -> tuple[list[Document], dict[str,
 
 
 def _launch_columns(kernels: Sequence[Document]) -> dict[str, NDArray[Any]]:
-    found = {
+    result = {
         name: parquet.column([_at(kernel, path) for kernel in kernels], sql_type)
         for name, (sql_type, path) in _LAUNCHES.items()
     }
     for name in _LISTS:
-        found[name] = parquet.column([json.dumps(kernel[name]) for kernel in kernels], _T)
-    return found
+        result[name] = parquet.column([json.dumps(kernel[name]) for kernel in kernels], _T)
+    return result
 
 
 def _at(document: Document, path: tuple[str | int, ...]) -> Any:
@@ -221,20 +221,20 @@ def row_documents(columns: Mapping[str, NDArray[Any]]) -> list[Document]:
 
 
 def _values(values: NDArray[Any]) -> list[Any]:
-    found: list[Any] = values.tolist()
-    return found
+    result: list[Any] = values.tolist()
+    return result
 
 
 def _named(kernels: Sequence[Document], table: str, columns: Columns) -> dict[str, NDArray[Any]]:
     """Indices of sections, reasons and metrics as names; NULL for a section outside the cubin."""
-    found: dict[str, NDArray[Any]] = {}
+    result: dict[str, NDArray[Any]] = {}
     for name in SCHEMAS[table]:
         values = columns[_COLUMN_OF.get(name, name)]
         if name in {"section", "reason", "metric"}:
-            found[name] = _lookup(kernels, name, columns["launch"], values)
+            result[name] = _lookup(kernels, name, columns["launch"], values)
         else:
-            found[name] = values
-    return found
+            result[name] = values
+    return result
 
 
 def _vocabulary(kernel: Document, column: str) -> list[str]:
@@ -246,21 +246,21 @@ def _vocabulary(kernel: Document, column: str) -> list[str]:
 def _lookup(
     kernels: Sequence[Document], column: str, launch: NDArray[Any], values: NDArray[Any]
 ) -> NDArray[Any]:
-    found = np.empty(len(values), object)
+    result = np.empty(len(values), object)
     for index in np.unique(launch):
         names = np.array([*_vocabulary(kernels[int(index)], column), None], object)
         rows = launch == index
-        found[rows] = (
+        result[rows] = (
             names[np.where(values[rows] == EXTERNAL, len(names) - 1, values[rows])]
             if (column == "section")
             else names[values[rows]]
         )
-    return found
+    return result
 
 
 def indexed(kernels: Sequence[Document], table: str, read: Mapping[str, NDArray[Any]]) -> Columns:
     """Names back to indices, in the order of the launch's lists."""
-    found: Columns = {}
+    result: Columns = {}
     launch = np.ma.getdata(read["launch"]).astype(np.uint32)
     for name in SCHEMAS[table]:
         target = _COLUMN_OF.get(name, name)
@@ -271,12 +271,12 @@ def indexed(kernels: Sequence[Document], table: str, read: Mapping[str, NDArray[
             ]
             pairs = zip(launch.tolist(), read[name].tolist(), strict=True)
             width = np.uint8 if name == "reason" else np.uint32 if name == "metric" else np.uint16
-            found[target] = np.array([indices[at][text] for at, text in pairs], width)
+            result[target] = np.array([indices[at][text] for at, text in pairs], width)
         elif SCHEMAS[table][name] == _D:
-            found[target] = np.ma.filled(read[name], np.nan)
+            result[target] = np.ma.filled(read[name], np.nan)
         else:
-            found[target] = np.ma.getdata(read[name])
-    return found
+            result[target] = np.ma.getdata(read[name])
+    return result
 
 
 __all__ = ["SCHEMAS", "decode_tables", "encode_tables", "indexed", "kernel_document", "row_documents"]

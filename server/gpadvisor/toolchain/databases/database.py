@@ -87,11 +87,11 @@ def _entries(database: Path) -> Iterator[tuple[Path, str, list[str]]]:
 
 
 def _well_formed(entries: Sequence[object], base: Path) -> Iterator[tuple[Path, str, list[str]]]:
-    known: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for entry in entries:
         if not isinstance(entry, dict) or not isinstance(entry.get("file"), str):
             continue
-        directory = _directory(entry.get("directory"), base, known)
+        directory = _directory(entry.get("directory"), base, paths)
         words = entry.get("arguments")
         if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
             yield directory, entry["file"], words
@@ -104,11 +104,11 @@ def _well_formed(entries: Sequence[object], base: Path) -> Iterator[tuple[Path, 
                 yield directory, entry["file"], words
 
 
-def _directory(where: object, base: Path, known: dict[str, Path]) -> Path:
+def _directory(where: object, base: Path, paths: dict[str, Path]) -> Path:
     """The folder that an entry's paths are relative to; Bazel's sandboxes, for one, are gone by now."""
     if not isinstance(where, str) or where in _NO_DIRECTORY:
         return base
-    if where not in known:
+    if where not in paths:
         place = base / where
-        known[where] = place if place.is_dir() else base
-    return known[where]
+        paths[where] = place if place.is_dir() else base
+    return paths[where]

@@ -29,8 +29,8 @@ def databases(folder: Path) -> Iterator[Path]:
     yield from (place for place in fixed if place.is_file())
     others = [place for pattern in _PATTERNS for place in _matching(folder, f"{pattern}/{DATABASE}")]
     others += [place / DATABASE for place in preset_folders(folder)]
-    found = {place for place in others if place not in fixed and place.is_file()}
-    yield from sorted(found, key=lambda place: (-_changed(place), str(place)))
+    paths = {place for place in others if place not in fixed and place.is_file()}
+    yield from sorted(paths, key=lambda place: (-_changed(place), str(place)))
 
 
 def _matching(folder: Path, pattern: str) -> list[Path]:
@@ -56,13 +56,13 @@ def preset_folders(folder: Path) -> list[Path]:
     What depends on the environment (``$env{...}``, ``$penv{...}``) is passed over.
     """
     presets = _presets(folder)
-    found = []
+    paths = []
     for name, preset in presets.items():
         text = None if preset.get("hidden") is True else _binary_dir(preset, presets)
         expanded = None if text is None else _expanded(text, folder, name, preset)
         if expanded:
-            found.append(folder / expanded)
-    return list(dict.fromkeys(found))
+            paths.append(folder / expanded)
+    return list(dict.fromkeys(paths))
 
 
 def _presets(folder: Path) -> dict[str, Mapping[str, object]]:
@@ -97,7 +97,7 @@ def _list(value: object) -> list[object]:
 
 def _binary_dir(preset: Mapping[str, object], presets: Mapping[str, Mapping[str, object]]) -> str | None:
     """The preset's own ``binaryDir``, else the first that it inherits."""
-    pending, seen = [preset], set[str]()
+    pending, visited = [preset], set[str]()
     while pending:
         own = pending[0].get("binaryDir")
         if isinstance(own, str):
@@ -105,10 +105,10 @@ def _binary_dir(preset: Mapping[str, object], presets: Mapping[str, Mapping[str,
         parents = pending.pop(0).get("inherits")
         names = [parents] if isinstance(parents, str) else _list(parents)
         wanted = dict.fromkeys(name for name in names if isinstance(name, str))
-        new = [name for name in wanted if name in presets and name not in seen]
-        seen.update(new)
+        new = [name for name in wanted if name in presets and name not in visited]
+        visited.update(new)
         pending[:0] = [presets[name] for name in new]
-        if len(seen) > _INHERITED_MAX:
+        if len(visited) > _INHERITED_MAX:
             return None
     return None
 

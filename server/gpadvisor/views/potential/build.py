@@ -44,20 +44,20 @@ def potential(context: KernelContext, kernel: str, essential: str | None = None)
     Raises:
         ProfileMismatchError: the profile lacks what no table can stand in for.
     """
-    inputs, found = gather(context, kernel, essential)
+    inputs, gathered = gather(context, kernel, essential)
     profile = context.profile
-    made = parts(inputs)
+    cycle_parts = parts(inputs)
     return Potential(
         kernel=kernel,
         device="" if profile is None else profile.device.name or profile.device.arch,
-        cycles=found.cycles,
-        essential=found.essential,
+        cycles=gathered.cycles,
+        essential=gathered.essential,
         inputs=inputs,
-        sources=found.sources,
-        missing=tuple(found.missing),
-        parts=made,
-        samples=None if profile is None else _samples(profile, inputs, found.cycles),
-        notes=() if profile is None else _notes(context, profile, inputs, found.cycles),
+        sources=gathered.sources,
+        missing=tuple(gathered.missing),
+        parts=cycle_parts,
+        samples=None if profile is None else _samples(profile, inputs, gathered.cycles),
+        notes=() if profile is None else _notes(context, profile, inputs, gathered.cycles),
     )
 
 
@@ -81,19 +81,19 @@ def _samples(profile: KernelProfile, inputs: ModelInputs, cycles: float) -> Mapp
 def _notes(
     context: KernelContext, profile: KernelProfile, inputs: ModelInputs, cycles: float
 ) -> tuple[str, ...]:
-    found = []
+    result = []
     if profile.evidence is Evidence.MODELLED:
-        found.append("modelled: counts and cycles are of a simulated run")
+        result.append("modelled: counts and cycles are of a simulated run")
     if context.program.debug_build:
-        found.append(
+        result.append(
             f"a debug build: an instruction waits {inputs.stall_cycles:.1f} cycles for the one before, "
             "which the optimizer would change first"
         )
     if profile.sampling.truncated:
-        found.append("samples cover only the first part of the run")
+        result.append("samples cover only the first part of the run")
     if cycles < _SHORT_CYCLES:
-        found.append("a short kernel: the time to start it is no part of the model")
+        result.append("a short kernel: the time to start it is no part of the model")
     waves = profile.metric("launch__waves_per_multiprocessor")
     if waves is not None and 0 < waves < 3 and waves < _FULL_WAVES * math.ceil(waves):
-        found.append(f"{waves:.2g} waves of blocks: the warps of an SM are not there all the time")
-    return tuple(found)
+        result.append(f"{waves:.2g} waves of blocks: the warps of an SM are not there all the time")
+    return tuple(result)

@@ -19,17 +19,19 @@ def is_load(instruction: Instruction) -> bool:
 
 def stall_cycles(rows: Columns) -> float:
     """s: the mean stall count of the control codes of what ran, in cycles: avg_inst_lat / ILP of Eq. 3."""
-    waited = (float(rows.warps[row]) * one.control.stall_cycles for row, _, _, one in rows.rows())
+    waited = (
+        float(rows.warps[row]) * instruction.control.stall_cycles for row, _, _, instruction in rows.rows()
+    )
     return sum(waited) / float(rows.warps.sum())
 
 
 def loads_and_stores(rows: Columns) -> tuple[float, float]:
     """Executed loads, and executed stores and atomics, of global and local memory."""
     loads = stores = 0.0
-    for row, _, _, one in rows.rows():
-        if is_load(one):
+    for row, _, _, instruction in rows.rows():
+        if is_load(instruction):
             loads += rows.warps[row]
-        elif one.info.opclass in _STORES and one.info.space in MEMORY:
+        elif instruction.info.opclass in _STORES and instruction.info.space in MEMORY:
             stores += rows.warps[row]
     return float(loads), float(stores)
 
@@ -45,15 +47,15 @@ def loads_in_flight(rows: Columns) -> float | None:
         for block in function.blocks:
             outstanding: set[int] = set()
             for index in range(block.start, block.end):
-                one, executed = function.instructions[index], float(rows.warps[start + index])
-                awaited = outstanding.intersection(one.control.waits)
+                instruction, executed = function.instructions[index], float(rows.warps[start + index])
+                awaited = outstanding.intersection(instruction.control.waits)
                 if awaited:
                     waits += executed
                     outstanding -= awaited
-                if is_load(one):
+                if is_load(instruction):
                     loads += executed
-                    if one.control.write_barrier is not None:
-                        outstanding.add(one.control.write_barrier)
+                    if instruction.control.write_barrier is not None:
+                        outstanding.add(instruction.control.write_barrier)
     if not loads:
         return None
     return max(1.0, loads / waits) if waits else 1.0

@@ -14,7 +14,7 @@ from gpadvisor.report.names import short_name
 from gpadvisor.report.tables import Column, Overflow, format_table
 from gpadvisor.report.words import clean, cleaned, percent, wrap
 from gpadvisor.views.potential.model import Benefit, Potential, ShownPotential
-from gpadvisor.views.potential.words import WHAT, at_most, beyond, sentences
+from gpadvisor.views.potential.words import WHAT, answers, at_most, lowered, sentences
 
 SCHEMA: Final = "gpadvisor.potential/1"
 _INDENT: Final = 2
@@ -26,9 +26,9 @@ def potential_schema() -> str:
     return files(__package__).joinpath("potential.schema.json").read_text(encoding="utf-8")
 
 
-def render_text(shown: Sequence[ShownPotential], missing: Sequence[str], *, width: int) -> str:
+def render_text(potentials: Sequence[ShownPotential], missing: Sequence[str], *, width: int) -> str:
     """All kernels, then those of which nothing can be said."""
-    blocks = [_kernel(cleaned(one), width) for one in shown]
+    blocks = [_kernel(cleaned(potential), width) for potential in potentials]
     if missing:
         blocks.append([line for one in missing for line in wrap(clean(one), width, "  ", "! ")])
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
@@ -110,9 +110,13 @@ def _inputs(of: Potential, width: int) -> list[str]:
     return format_table(columns, cells, width=width, indent=_INDENT)
 
 
-def render_json(shown: Sequence[ShownPotential], missing: Sequence[str]) -> str:
+def render_json(potentials: Sequence[ShownPotential], missing: Sequence[str]) -> str:
     """Everything, by ``potential.schema.json``; the same input gives the same bytes."""
-    value = {"schema": SCHEMA, "kernels": [potential_json(one) for one in shown], "missing": list(missing)}
+    value = {
+        "schema": SCHEMA,
+        "kernels": [potential_json(potential) for potential in potentials],
+        "missing": list(missing),
+    }
     return json.dumps(value, indent=1, allow_nan=False) + "\n"
 
 
@@ -139,11 +143,12 @@ def potential_json(one: ShownPotential) -> dict[str, object]:
                 "share": of.share(benefit),
                 "share_by_samples": None if of.samples is None else of.samples[benefit],
                 "speedup_at_most": bound if math.isfinite(bound := of.bound(benefit)) else None,
+                "suggestion": None if (first := answers(benefit, one.promises)) is None else first.code,
             }
             for benefit in Benefit
         },
         "unexplained_cycles": of.unexplained,
         "says": list(sentences(one)),
-        "beyond": [promise.code for promise in beyond(of, one.promises)],
+        "capped": [promise.code for promise, _ in lowered(one.promises)],
         "notes": list(of.notes),
     }

@@ -91,13 +91,13 @@ def gather(context: KernelContext, kernel: str, essential: str | None) -> tuple[
             f"the profile has no executed counts by instruction of {kernel}; collect it with ncu {_SECTIONS}"
         )
     sms = _active_sms(profile)
-    found = Gathered(cycles=_cycles(profile, kernel), essential="", sources=dict(_SOURCES))
-    busy = _busy(context, profile, found)
-    resident = _resident(context, profile, found, kernel)
+    gathered = Gathered(cycles=_cycles(profile, kernel), essential="", sources=dict(_SOURCES))
+    busy = _busy(context, profile, gathered)
+    resident = _resident(context, profile, gathered, kernel)
     executed = float(rows.warps.sum()) / sms
     stall = stall_cycles(rows)
-    loads, stores = (one / sms for one in loads_and_stores(rows))
-    latency = _latency(context, profile, found)
+    loads, stores = (store / sms for store in loads_and_stores(rows))
+    latency = _latency(context, profile, gathered)
     pipe, pipe_cycles = max(
         ((name, cycles) for name, cycles in busy.items() if name.endswith(" pipe")),
         key=lambda one: one[1],
@@ -105,9 +105,9 @@ def gather(context: KernelContext, kernel: str, essential: str | None) -> tuple[
     )
     requests = _sum(profile, _REQUESTS) / sms or loads + stores
     tightest = max((DRAM, L2, L1_DATA), key=lambda name: busy.get(name, 0.0))
-    found.sources["request_cycles"] = f"busy cycles of {tightest} / requests"
-    found.essential, essential_cycles = _essential(rows, busy, essential)
-    found.sources["essential_cycles"] = f"its part of the busy cycles of the pipe of {found.essential}"
+    gathered.sources["request_cycles"] = f"busy cycles of {tightest} / requests"
+    gathered.essential, essential_cycles = _essential(rows, busy, essential)
+    gathered.sources["essential_cycles"] = f"its part of the busy cycles of the pipe of {gathered.essential}"
     return (
         ModelInputs(
             issue_width=profile.metric(_ISSUE_WIDTH) or float(context.machine.sm.schedulers.value),
@@ -123,11 +123,11 @@ def gather(context: KernelContext, kernel: str, essential: str | None) -> tuple[
             request_in_l1=tightest == L1_DATA,
             pipe_cycles=pipe_cycles,
             pipe=pipe,
-            serial_cycles=_serial(profile, found),
+            serial_cycles=_serial(profile, gathered),
             essential_cycles=essential_cycles,
             data_cycles=busy.get(DRAM, 0.0),
         ),
-        found,
+        gathered,
     )
 
 
@@ -147,36 +147,38 @@ def _cycles(profile: KernelProfile, kernel: str) -> float:
     return counted * max(1.0, (sms or 1) / max(1, profile.launch.blocks))
 
 
-def _busy(context: KernelContext, profile: KernelProfile, found: Gathered) -> dict[str, float]:
+def _busy(context: KernelContext, profile: KernelProfile, gathered: Gathered) -> dict[str, float]:
     """Cycles that each unit is busy, of those that an SM has warps."""
     known = at_half_rate(utilisations(profile), context.program, profile)
     shares = while_active(profile, known)
     for name in (DRAM, L2, L1_DATA):
-        if all(one.name != name for one in shares):
-            found.missing.append(f"use of {name}: its bandwidth bounds nothing (--section SpeedOfLight)")
+        if all(share.name != name for share in shares):
+            gathered.missing.append(f"use of {name}: its bandwidth bounds nothing (--section SpeedOfLight)")
     if not any(_PIPE.search(name) for name in profile.metrics):
-        found.missing.append("use of pipes: none bounds the compute time (--section ComputeWorkloadAnalysis)")
-    found.sources["pipe_cycles"] = "the report's share of the peak * measured cycles"
-    return {one.name: found.cycles * min(1.0, one.percent / 100) for one in shares}
+        gathered.missing.append(
+            "use of pipes: none bounds the compute time (--section ComputeWorkloadAnalysis)"
+        )
+    gathered.sources["pipe_cycles"] = "the report's share of the peak * measured cycles"
+    return {utilisation.name: gathered.cycles * min(1.0, utilisation.percent / 100) for utilisation in shares}
 
 
-def _resident(context: KernelContext, profile: KernelProfile, found: Gathered, kernel: str) -> float:
+def _resident(context: KernelContext, profile: KernelProfile, gathered: Gathered, kernel: str) -> float:
     percent, most = profile.metric(_WARPS), context.machine.sm.max_warps.value
     if percent:
-        found.sources["resident_warps"] = f"{_WARPS} * warps of an SM"
+        gathered.sources["resident_warps"] = f"{_WARPS} * warps of an SM"
         return percent / 100 * most
     if context.occupancy.warps_per_sm:
-        found.missing.append("achieved occupancy: that of the launch stands in (--section Occupancy)")
-        found.sources["resident_warps"] = "occupancy of the launch"
+        gathered.missing.append("achieved occupancy: that of the launch stands in (--section Occupancy)")
+        gathered.sources["resident_warps"] = "occupancy of the launch"
         return float(context.occupancy.warps_per_sm)
     raise ProfileMismatchError(f"the warps of {kernel} on an SM are not known; collect --section Occupancy")
 
 
-def _latency(context: KernelContext, profile: KernelProfile, found: Gathered) -> _Latency | None:
+def _latency(context: KernelContext, profile: KernelProfile, gathered: Gathered) -> _Latency | None:
     """AMAT with a cycle for each further sector of a request (Eqs. 12, 13); None without hit rates."""
     first, second = profile.metric(_HIT_L1), profile.metric(_HIT_L2)
     if first is None or second is None:
-        found.missing.append(
+        gathered.missing.append(
             "hit rates: no latency of loads, memory is bounded by its throughput alone "
             "(--section MemoryWorkloadAnalysis)"
         )
@@ -184,7 +186,7 @@ def _latency(context: KernelContext, profile: KernelProfile, found: Gathered) ->
     try:
         timing, _ = timing_of(context.program.arch)
     except UnknownArchitectureError:
-        found.missing.append(
+        gathered.missing.append(
             f"latencies of {context.program.arch}: memory is bounded by its throughput alone"
         )
         return None
@@ -192,8 +194,8 @@ def _latency(context: KernelContext, profile: KernelProfile, found: Gathered) ->
     missed, far = 1 - first / 100, (1 - first / 100) * (1 - second / 100)
     requests, sectors = _sum(profile, _REQUESTS), _sum(profile, _SECTORS)
     more = max(0.0, sectors / requests - 1) if requests else 0.0
-    found.sources["l1_latency"] = "L1, and a cycle for each further sector of a request"
-    found.sources["latency"] = (
+    gathered.sources["l1_latency"] = "L1, and a cycle for each further sector of a request"
+    gathered.sources["latency"] = (
         f"L1 {l1}, L2 {l2}, DRAM {dram} cycles of {context.program.arch} by {_HIT_L1} and {_HIT_L2}"
     )
     return _Latency(cycles=l1 + missed * (l2 - l1) + far * (dram - l2) + more, l1_cycles=l1 + more)
@@ -204,15 +206,17 @@ def _sum(profile: KernelProfile, form: str) -> float:
     return sum(profile.metric(name) or 0.0 for name in names)
 
 
-def _serial(profile: KernelProfile, found: Gathered) -> float:
+def _serial(profile: KernelProfile, gathered: Gathered) -> float:
     """Cycles in which a scheduler issued nothing and the warp it looked at was serialized."""
     if not profile.total_samples:
-        found.missing.append("samples: serialization is left out (--section SourceCounters)")
+        gathered.missing.append("samples: serialization is left out (--section SourceCounters)")
         return 0.0
-    found.sources["serial_cycles"] = "latency samples of barriers, fences, sleep and branches / all samples"
+    gathered.sources["serial_cycles"] = (
+        "latency samples of barriers, fences, sleep and branches / all samples"
+    )
     chosen = [index for index, reason in enumerate(profile.reasons) if reason.stall_class in SERIAL]
     latency = sum(int(profile.samples.latency[profile.samples.reason == index].sum()) for index in chosen)
-    return found.cycles * latency / profile.total_samples
+    return gathered.cycles * latency / profile.total_samples
 
 
 def _essential(rows: Columns, busy: dict[str, float], wanted: str | None) -> tuple[str, float]:
@@ -220,18 +224,18 @@ def _essential(rows: Columns, busy: dict[str, float], wanted: str | None) -> tup
     by_class: dict[OpcodeClass, float] = defaultdict(float)
     by_pipe: dict[Pipe, float] = defaultdict(float)
     pairs: dict[tuple[OpcodeClass, Pipe], float] = defaultdict(float)
-    for row, _, _, one in rows.rows():
+    for row, _, _, instruction in rows.rows():
         executed = float(rows.warps[row])
-        by_class[one.info.opclass] += executed
-        by_pipe[one.info.pipe] += executed
-        pairs[one.info.opclass, one.info.pipe] += executed
+        by_class[instruction.info.opclass] += executed
+        by_pipe[instruction.info.pipe] += executed
+        pairs[instruction.info.opclass, instruction.info.pipe] += executed
 
     def cycles(name: str) -> float:
         opclass, _ = _ESSENTIAL[name]
         return sum(
             busy.get(PIPES.get(pipe, ""), 0.0) * count / by_pipe[pipe]
-            for (known, pipe), count in pairs.items()
-            if known is opclass and by_pipe[pipe]
+            for (opcode_class, pipe), count in pairs.items()
+            if opcode_class is opclass and by_pipe[pipe]
         )
 
     if wanted is not None:

@@ -58,13 +58,12 @@ class CycleParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """A suggestion, and what it saves: by most of its samples, and by the units that it relieves."""
+    """A suggestion, and what it mostly saves."""
 
     code: str
     name: str
     speedup: Estimate | None
     benefits: tuple[Benefit, ...]  # the first by its samples
-    bounded: bool  # False of a launch, and of what may do with fewer essential instructions or bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,12 +99,16 @@ class Potential:
         """Of the measured cycles, at most the whole of them."""
         return min(1.0, self.parts.benefits[benefit] / self.cycles)
 
-    def bound(self, *benefits: Benefit) -> float:
+    def bound(self, *benefits: Benefit, off: float = 0.0) -> float:
         """The speedup if all of some benefits, and all that the model gets wrong, went away.
 
         Differs from GPUPerf: what the model does not explain, or has too much of, is not taken for time that
         stays, as a bound must not be too low.
+
+        Args:
+            benefits: what goes away.
+            off: how far off the model is taken to be at least, of the cycles: its errors may cancel out.
         """
         saved = sum(self.parts.benefits[benefit] for benefit in benefits)
-        kept = self.cycles - saved - abs(self.unexplained)
+        kept = self.cycles - saved - max(abs(self.unexplained), off * self.cycles)
         return self.cycles / kept if kept > 0 else float("inf")

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpadvisor.estimators import constants
+from gpadvisor.model.estimate import EstimateCap
 from gpadvisor.model.figures import factor, gain
 from gpadvisor.report.words import percent
 from gpadvisor.views.potential.model import Benefit, Potential, Promise, ShownPotential
@@ -16,8 +17,8 @@ _NOTABLE: Final = 0.05
 _APART: Final = 0.25
 """Of the cycles, between model and samples: twice the median error of the model (docs/potential.md)."""
 _FULL: Final = constants.BUSY_PERCENT / 100
-_TOLERANCE: Final = 1.01
-"""A suggestion is told to promise too much above this: counters of several passes differ by as much."""
+GPUPERF: Final = "GPUPerf"
+"""The limit of suggestions that the model has lowered."""
 
 WHAT: Final = {
     Benefit.MEMLP: "more loads in flight, fewer or better ones",
@@ -35,7 +36,7 @@ def sentences(shown: ShownPotential) -> tuple[str, ...]:
         *_benefits(potential, shown.promises),
         *_unexplained(potential),
         *_differing(potential),
-        *_capped(potential, shown.promises),
+        *_capped(shown.promises),
     )
 
 
@@ -61,13 +62,18 @@ def _benefits(of: Potential, promises: tuple[Promise, ...]) -> Iterator[str]:
         share = of.share(benefit)
         if share < _NOTABLE:
             continue
-        answer = next((one for one in promises if benefit in one.benefits), None)
+        answer = answers(benefit, promises)
         promise = "" if answer is None or answer.speedup is None else f", {gain(answer.speedup)}"
         named = "" if answer is None else f" Suggested: {answer.name} ({answer.code}){promise}."
         yield (
             f"{WHAT[benefit].capitalize()} ({benefit.value}): {percent(share)} of the cycles, "
             f"{at_most(of.bound(benefit))}.{named}"
         )
+
+
+def answers(benefit: Benefit, promises: tuple[Promise, ...]) -> Promise | None:
+    """The first suggestion that saves a benefit."""
+    return next((promise for promise in promises if benefit in promise.benefits), None)
 
 
 def _unexplained(of: Potential) -> Iterator[str]:
@@ -100,23 +106,25 @@ def _differing(of: Potential) -> Iterator[str]:
         )
 
 
-def _capped(of: Potential, promises: tuple[Promise, ...]) -> Iterator[str]:
-    for one in beyond(of, promises):
-        if one.speedup is not None:
-            kinds = " and ".join(benefit.value for benefit in one.benefits)
-            yield (
-                f"{one.name} ({one.code}) promises {factor(one.speedup.expected)}; the model has "
-                f"{at_most(of.bound(*one.benefits))} for {kinds}."
-            )
+def _capped(promises: tuple[Promise, ...]) -> Iterator[str]:
+    for promise, cap in lowered(promises):
+        yield f"{promise.name} ({promise.code}) is held to {at_most(cap.speedup)}: {cap.reason}."
 
 
-def beyond(of: Potential, promises: tuple[Promise, ...]) -> tuple[Promise, ...]:
-    """The suggestions that promise more than the bound of what they save."""
-    return tuple(
-        one
-        for one in promises
-        if one.speedup is not None
-        and one.benefits
-        and one.bounded
-        and one.speedup.expected > of.bound(*one.benefits) * _TOLERANCE
+def lowered(promises: tuple[Promise, ...]) -> Iterator[tuple[Promise, EstimateCap]]:
+    """The suggestions that would promise more than the bound of what they save, and do not."""
+    for promise in promises:
+        cap = None if promise.speedup is None else promise.speedup.cap
+        if cap is not None and cap.limit == GPUPERF:
+            yield promise, cap
+
+
+def bound_reason(of: Potential, saved: Sequence[Benefit]) -> str:
+    """Why a change that saves these benefits gives no more than their bound."""
+    kinds = " and ".join(benefit.value for benefit in saved)
+    share = sum(of.share(benefit) for benefit in saved)
+    off = max(abs(of.unexplained) / of.cycles, constants.MODEL_OFF)
+    return (
+        f"all that it saves ({kinds}) is {percent(share)} of the cycles by the model, which is off by "
+        f"{percent(off)}"
     )

@@ -17,7 +17,9 @@ _SHARED = frozenset({MemorySpace.SHARED, MemorySpace.DISTRIBUTED_SHARED})
 
 def accesses(rows: Columns) -> tuple[CountedAccess, ...]:
     """The accesses of a kernel for which the report counts transactions, most transactions first."""
-    return tuple(sorted(_accesses(rows), key=lambda one: (-one.transactions, one.function, one.pc)))
+    return tuple(
+        sorted(_accesses(rows), key=lambda access: (-access.transactions, access.function, access.pc))
+    )
 
 
 def _accesses(rows: Columns) -> Iterator[CountedAccess]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the picture argues for: the suggestion that raises the nearest ceiling, and the caps of the others."""
+"""What the picture argues for: the suggestion that raises the nearest ceiling, and the ceilings of others."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpadvisor.estimators.caps import remaining
+from gpadvisor.estimators.utilisation import ISSUE
 from gpadvisor.model.advice import Estimate, Relief
 from gpadvisor.model.ids import FunctionId
-from gpadvisor.views.roofline.model import Ceiling, CountedAccess, Roofline
+from gpadvisor.views.roofline.model import Ceiling, CeilingKind, CountedAccess, Roofline
 
 NEAR: Final = 0.6
 """Of a peak: Nsight Compute's own line between a unit that limits a kernel and one that does not."""
-_TOLERANCE: Final = 1.01
-"""A suggestion is told to promise too much above this: counters of several passes differ by as much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +30,33 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capped:
-    """The ceiling above a suggestion that it does not raise."""
+    """A suggestion that a ceiling has lowered."""
 
     proposal: Proposal
     ceiling: Ceiling
+
+
+def left_alone(
+    ceilings: Sequence[Ceiling], relieves: Sequence[Relief], *, relaunched: bool = False
+) -> Ceiling | None:
+    """The nearest ceiling of a change's kind: one whose load it leaves as it is, even at its best.
+
+    Args:
+        ceilings: of the kernel.
+        relieves: loads that the change lowers. Pipes are known by name or not at all: where instructions go
+            and no pipe is named, any of them may be relieved.
+        relaunched: whether the launch changes: a use of the busy SMs alone says nothing about the idle ones.
+    """
+    gone = any(relieve.resource == ISSUE and relieve.remaining_best < 1 for relieve in relieves)
+    unnamed = gone and not any(relief.resource.endswith(" pipe") for relief in relieves)
+    result = (
+        ceiling
+        for ceiling in ceilings
+        if all(remaining(unit, relieves, best=True) == 1 for unit in ceiling.relieved_by)
+        and not (unnamed and ceiling.kind is CeilingKind.PIPE)
+        and not (relaunched and ceiling.source.endswith("_active"))
+    )
+    return max(result, key=lambda one: one.use, default=None)
 
 
 def raises(proposal: Proposal, ceiling: Ceiling) -> bool:
@@ -47,22 +69,20 @@ def follows(roofline: Roofline, proposals: Sequence[Proposal]) -> Proposal | Non
     nearest = roofline.nearest
     if nearest is None or nearest.use < NEAR:
         return next(iter(proposals), None)
-    return next((one for one in proposals if raises(one, nearest)), None)
+    return next((proposal for proposal in proposals if raises(proposal, nearest)), None)
 
 
 def answers(access: CountedAccess, proposals: Sequence[Proposal]) -> Proposal | None:
     """The suggestion about an access."""
     here = (access.function, access.index)
-    return next((one for one in proposals if here in one.places and one.relieves), None)
+    return next((proposal for proposal in proposals if here in proposal.places and proposal.relieves), None)
 
 
 def caps(roofline: Roofline, proposals: Sequence[Proposal]) -> tuple[Capped, ...]:
-    """Suggestions that promise more than the nearest ceiling that they leave where it is."""
-    found = []
-    for one in proposals:
-        left = next((ceiling for ceiling in roofline.ceilings if not raises(one, ceiling)), None)
-        if one.speedup is None or left is None or left.factor <= 1:
-            continue
-        if one.speedup.expected > left.factor * _TOLERANCE:
-            found.append(Capped(proposal=one, ceiling=left))
-    return tuple(found)
+    """Suggestions that would promise more than the nearest ceiling of their kind allows, and do not."""
+    named = {ceiling.name: ceiling for ceiling in roofline.ceilings}
+    return tuple(
+        Capped(proposal=one, ceiling=named[one.speedup.cap.limit])
+        for one in proposals
+        if one.speedup is not None and one.speedup.cap is not None and one.speedup.cap.limit in named
+    )

@@ -54,14 +54,23 @@ class Axes:
 def axes_of(roofline: Roofline) -> Axes:
     """Axes that hold all walls, dots and the issue peak, with whole decades above."""
     xs = [1 / LANES, 1.0, *(one.intensity for one in roofline.points)]
-    xs += [one.instructions / one.sectors for one in roofline.regions if one.sectors and one.height]
+    xs += [
+        region.instructions / region.sectors
+        for region in roofline.regions
+        if region.sectors and region.height
+    ]
     ys = [roofline.height]
     ys += [
         figure.value for figure in (roofline.issue_peak, roofline.issue_peak_maximum) if figure is not None
     ]
     lanes = roofline.lanes.predicated or roofline.lanes.active
     ys += [roofline.height * lanes.value] if lanes is not None and lanes.value else []
-    ys += [end for one in roofline.regions if one.height for end in (one.height.low, one.height.high)]
+    ys += [
+        end
+        for region_point in roofline.regions
+        if region_point.height
+        for end in (region_point.height.low, region_point.height.high)
+    ]
     ys += [
         intensity * point.rate
         for intensity in (roofline.global_intensity, roofline.shared_intensity)

@@ -8,7 +8,7 @@ y <= min(issue peak, peak(level) * x).
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, NamedTuple
 
 from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.estimators.context import KernelContext
@@ -19,7 +19,7 @@ from gpadvisor.views.roofline.accesses import accesses
 from gpadvisor.views.roofline.ceilings import ceilings
 from gpadvisor.views.roofline.device import device_name, issue_peaks, level_peak
 from gpadvisor.views.roofline.mix import mix
-from gpadvisor.views.roofline.model import AccessSpace, Figure, Level, Point, RegionKind, Roofline
+from gpadvisor.views.roofline.model import AccessSpace, Ceiling, Figure, Level, Point, RegionKind, Roofline
 from gpadvisor.views.roofline.regions import Whole, regions
 
 _ISSUE_USE: Final = (
@@ -34,6 +34,49 @@ _FULL: Final = 0.8
 _WAVES: Final = "launch__waves_per_multiprocessor"
 
 
+def kernel_ceilings(context: KernelContext, kernel: str) -> tuple[Ceiling, ...]:
+    """The ceilings above a kernel, the nearest first.
+
+    Raises:
+        ProfileMismatchError: the profile has no counts or no time of this kernel.
+    """
+    return _ceilings(context, _measured(context, kernel))
+
+
+class _Measured(NamedTuple):
+    """What a roofline is made of."""
+
+    profile: KernelProfile
+    seconds: float
+    executed: Figure
+    rows: Columns | None
+    points: tuple[Point, ...]
+    issue_peak: Figure | None
+    maximum: Figure | None  # of the issue peak, at the maximum clock
+
+    @property
+    def height(self) -> float:
+        return self.executed.value / self.seconds
+
+
+def _measured(context: KernelContext, kernel: str) -> _Measured:
+    profile = context.profile
+    if profile is None:
+        raise ProfileMismatchError(f"{kernel} has no profile: a roofline needs counts and the time of a run")
+    seconds, executed = _seconds(profile, kernel), counted.instructions(profile)
+    if executed is None:
+        raise ProfileMismatchError(
+            f"the report counts no executed instructions of {kernel}; collect it with ncu {_SECTIONS}"
+        )
+    rows = columns(context.program, profile)
+    points = _points(profile, rows, executed, seconds)
+    return _Measured(profile, seconds, executed, rows, points, *issue_peaks(profile, context.machine))
+
+
+def _ceilings(context: KernelContext, of: _Measured) -> tuple[Ceiling, ...]:
+    return ceilings(context.program, of.profile, of.height, of.issue_peak, of.points)
+
+
 def roofline(context: KernelContext, kernel: str, kind: RegionKind) -> Roofline:
     """The roofline of a kernel and of its regions.
 
@@ -45,20 +88,10 @@ def roofline(context: KernelContext, kernel: str, kind: RegionKind) -> Roofline:
     Raises:
         ProfileMismatchError: the profile has no counts or no time of this kernel; says how to get them.
     """
-    profile = context.profile
-    if profile is None:
-        raise ProfileMismatchError(f"{kernel} has no profile: a roofline needs counts and the time of a run")
-    seconds, executed = _seconds(profile, kernel), counted.instructions(profile)
-    if executed is None:
-        raise ProfileMismatchError(
-            f"the report counts no executed instructions of {kernel}; collect it with ncu {_SECTIONS}"
-        )
-    rows = columns(context.program, profile)
-    height = executed.value / seconds
-    points = _points(profile, rows, executed, seconds)
-    issue_peak, maximum = issue_peaks(profile, context.machine)
-    above = ceilings(context.program, profile, height, issue_peak, points)
-    found = () if rows is None else accesses(rows)
+    measured = _measured(context, kernel)
+    profile, seconds, executed, rows, points, issue_peak, maximum = measured
+    above = _ceilings(context, measured)
+    result = () if rows is None else accesses(rows)
     sectors, asked = counted.global_sectors(profile), counted.requests(profile)
     counts = profile.counts
     reported = next((use / 100 for name in _ISSUE_USE if (use := profile.metric(name))), None)
@@ -71,7 +104,7 @@ def roofline(context: KernelContext, kernel: str, kind: RegionKind) -> Roofline:
         ceilings=above,
         truncated=profile.sampling.truncated,
     )
-    shared = [one for one in found if one.space is AccessSpace.SHARED]
+    shared = [access for access in result if access.space is AccessSpace.SHARED]
     wavefronts = sum(one.transactions for one in shared)
     return Roofline(
         kernel=kernel,
@@ -87,10 +120,10 @@ def roofline(context: KernelContext, kernel: str, kind: RegionKind) -> Roofline:
         global_intensity=asked / sectors if asked and sectors else None,
         shared_intensity=sum(one.instructions for one in shared) / wavefronts if wavefronts else None,
         ceilings=above,
-        accesses=found,
+        accesses=result,
         mix=mix(profile, rows),
         regions=() if rows is None else regions(profile, rows, kind, whole),
-        notes=(*_notes(context, profile, rows, executed), *_check(height, issue_peak, reported)),
+        notes=(*_notes(context, profile, rows, executed), *_check(measured.height, issue_peak, reported)),
     )
 
 
@@ -118,13 +151,13 @@ def _points(
     profile: KernelProfile, rows: Columns | None, executed: Figure, seconds: float
 ) -> tuple[Point, ...]:
     """One for each level that moved something."""
-    found = []
+    points = []
     for level in Level:
         moved = counted.transactions(profile, level, rows, seconds)
         if moved is None or not moved.value:
             continue
         peak, rate = level_peak(profile, level), moved.value / seconds
-        found.append(
+        points.append(
             Point(
                 level=level,
                 transactions=moved,
@@ -134,38 +167,42 @@ def _points(
                 use=None if peak is None else rate / peak.value,
             )
         )
-    return tuple(found)
+    return tuple(points)
 
 
 def _notes(
     context: KernelContext, profile: KernelProfile, rows: Columns | None, executed: Figure
 ) -> tuple[str, ...]:
     """What to know before believing the picture."""
-    found = []
+    result = []
     if profile.evidence is Evidence.MODELLED:
-        found.append("modelled: counts and time are of a simulated run")
+        result.append("modelled: counts and time are of a simulated run")
     if context.program.debug_build:
-        found.append("a debug build (-G): the compiler has optimized nothing, and most instructions would go")
+        result.append(
+            "a debug build (-G): the compiler has optimized nothing, and most instructions would go"
+        )
     if rows is None:
-        found.append(
+        result.append(
             "no counts by instruction: no walls, loops and lines; collect them with --section SourceCounters"
         )
     elif not rows.samples.any():
-        found.append("no samples: loops and lines have no height; collect them with --section SourceCounters")
+        result.append(
+            "no samples: loops and lines have no height; collect them with --section SourceCounters"
+        )
     if rows is not None and rows.sectors is None and rows.wavefronts is None:
-        found.append("no transactions by instruction; collect them with --section SourceCounters")
+        result.append("no transactions by instruction; collect them with --section SourceCounters")
     if profile.metric("lts__t_sectors_srcunit_tex.sum") is None or level_peak(profile, Level.DRAM) is None:
-        found.append("L2 or DRAM are not counted; collect them with --section MemoryWorkloadAnalysis_Tables")
+        result.append("L2 or DRAM are not counted; collect them with --section MemoryWorkloadAnalysis_Tables")
     by_instruction = 0.0 if profile.counts is None else float(profile.counts.warps.sum())
     if by_instruction and abs(by_instruction / executed.value - 1) > _APART:
-        found.append(
+        result.append(
             f"counts by instruction add up to {100 * by_instruction / executed.value:.1f} % of the counter: "
             "the passes of the tool were not alike"
         )
     waves = profile.metric(_WAVES)
     if waves is not None and 0 < waves < _FULL * math.ceil(waves):
-        found.append(
+        result.append(
             f"the blocks make {waves:.2g} waves: part of the time SMs have few blocks or none, "
             "and every ceiling counts that as unused"
         )
-    return tuple(found)
+    return tuple(result)

@@ -57,15 +57,19 @@ def ceilings(
     points: Sequence[Point],
 ) -> tuple[Ceiling, ...]:
     """All of them, the nearest first; of two that are as near the one first that says which transactions."""
-    units = {one.name: one for one in at_half_rate(utilisations(profile), program, profile)}
-    found = [
+    units = {
+        utilisation.name: utilisation for utilisation in at_half_rate(utilisations(profile), program, profile)
+    }
+    result = [
         *_issue(units.get(ISSUE), height, issue_peak),
         *_levels(points, height),
         *_units(units.values(), {point.level for point in points if point.use is not None}, height),
     ]
     order = list(CeilingKind)
-    found.sort(key=lambda one: (-round(one.use / _SAME), order.index(one.kind) != 2, -one.use))
-    return tuple(found)
+    result.sort(
+        key=lambda ceiling: (-round(ceiling.use / _SAME), order.index(ceiling.kind) != 2, -ceiling.use)
+    )
+    return tuple(result)
 
 
 def _issue(reported: Utilisation | None, height: float, peak: Figure | None) -> Iterable[Ceiling]:
@@ -90,18 +94,26 @@ def _levels(points: Sequence[Point], height: float) -> Iterable[Ceiling]:
 
 def _units(units: Iterable[Utilisation], levels: set[Level], height: float) -> Iterable[Ceiling]:
     """Pipes first: of units that are equally full, as a pipe and what is behind it, the first is told."""
-    known = sorted(units, key=lambda one: (one.name not in _PIPES, not one.name.endswith(_PIPE)))
+    known = sorted(units, key=lambda unit: (unit.name not in _PIPES, not unit.name.endswith(_PIPE)))
     part = any(one.name in _L1_PARTS for one in known)
     told: list[float] = []
-    for one in known:
-        pipe, share = one.name.endswith(_PIPE), one.percent / 100
-        if one.name == ISSUE or _OF_LEVELS.get(one.name) in levels or (one.name == L1 and part):
+    for utilisation in known:
+        pipe, share = utilisation.name.endswith(_PIPE), utilisation.percent / 100
+        if (
+            utilisation.name == ISSUE
+            or _OF_LEVELS.get(utilisation.name) in levels
+            or (utilisation.name == L1 and part)
+        ):
             continue
-        if share < NOTABLE or one.name in _WHOLES or any(abs(share - other) < _EQUAL for other in told):
+        if (
+            share < NOTABLE
+            or utilisation.name in _WHOLES
+            or any(abs(share - other) < _EQUAL for other in told)
+        ):
             continue
         told.append(share)
         kind = CeilingKind.PIPE if pipe else CeilingKind.UNIT
-        yield _ceiling(one.name, kind, share, height, one.metric)
+        yield _ceiling(utilisation.name, kind, share, height, utilisation.metric)
 
 
 def _ceiling(

@@ -66,39 +66,40 @@ def _sectors(profile: KernelProfile, rows: Columns | None) -> Figure | None:
     if rows is None or (counted is not None and not _copies(rows)):
         return counted
     summed = _summed(profile, [rows.sectors, rows.local], "sectors")
-    known = [one for one in (counted, summed) if one is not None]
-    return max(known, key=lambda one: one.value) if known else None
+    figures = [figure for figure in (counted, summed) if figure is not None]
+    return max(figures, key=lambda one: one.value) if figures else None
 
 
 def _copies(rows: Columns) -> bool:
     return any(
-        one.info.opclass is OpcodeClass.ASYNC_COPY and rows.warps[row] for row, _, _, one in rows.rows()
+        instruction.info.opclass is OpcodeClass.ASYNC_COPY and rows.warps[row]
+        for row, _, _, instruction in rows.rows()
     )
 
 
 def requests(profile: KernelProfile) -> float | None:
     """Global loads, stores, atomics and reductions of warps."""
-    found = _counters(profile, [_L1.format("requests", "global", kind) for kind in _KINDS])
-    return None if found is None else found.value
+    figure = _counters(profile, [_L1.format("requests", "global", kind) for kind in _KINDS])
+    return None if figure is None else figure.value
 
 
 def global_sectors(profile: KernelProfile) -> float | None:
     """Sectors of global memory alone."""
-    found = _counters(profile, [_L1.format("sectors", "global", kind) for kind in _KINDS])
-    return None if found is None else found.value
+    figure = _counters(profile, [_L1.format("sectors", "global", kind) for kind in _KINDS])
+    return None if figure is None else figure.value
 
 
 def lanes(profile: KernelProfile, rows: Columns | None) -> Lanes:
     """Lanes at work, of a mean instruction."""
     executed = float(rows.warps.sum()) if rows is not None else 0.0
 
-    def mean(name: str, column: Values | None, what: str) -> Figure | None:
+    def mean(name: str, column: Values | None, text: str) -> Figure | None:
         ratio = profile.metric(name)
         if ratio is not None:
             return Figure(ratio / LANES, Basis.REPORT, f"{name} / {LANES}")
         if column is None or not executed:
             return None
-        return Figure(float(column.sum()) / executed / LANES, _basis(profile), f"sum of {what}")
+        return Figure(float(column.sum()) / executed / LANES, _basis(profile), f"sum of {text}")
 
     return Lanes(
         active=mean(_ACTIVE, None if rows is None else rows.threads, "thread_inst_executed"),
@@ -114,11 +115,11 @@ def _counters(profile: KernelProfile, names: Iterable[str]) -> Figure | None:
     return Figure(sum(value for _, value in known), Basis.REPORT, source)
 
 
-def _summed(profile: KernelProfile, parts: list[Values | None], what: str) -> Figure | None:
+def _summed(profile: KernelProfile, parts: list[Values | None], text: str) -> Figure | None:
     known = [part for part in parts if part is not None]
     if not known:
         return None
-    return Figure(float(np.sum(known)), _basis(profile), f"sum of {what} over the instructions")
+    return Figure(float(np.sum(known)), _basis(profile), f"sum of {text} over the instructions")
 
 
 def _basis(profile: KernelProfile) -> Basis:

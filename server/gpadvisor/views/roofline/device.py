@@ -25,14 +25,14 @@ def _attribute(value: float | None, source: str) -> Figure | None:
 
 def _product(*parts: Figure | None) -> Figure | None:
     """The product with the weakest of the bases."""
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
+    figures = [part for part in parts if part is not None]
+    if len(figures) < len(parts):
         return None
     value = 1.0
-    for part in known:
+    for part in figures:
         value *= part.value
-    weakest = max((part.basis for part in known), key=list(Basis).index)
-    return Figure(value, weakest, " * ".join(part.source for part in known))
+    weakest = max((part.basis for part in figures), key=list(Basis).index)
+    return Figure(value, weakest, " * ".join(part.source for part in figures))
 
 
 def sms(profile: KernelProfile) -> Figure | None:
@@ -62,8 +62,8 @@ def issue_peaks(profile: KernelProfile, machine: MachineModel) -> tuple[Figure |
     name = "device__attribute_max_gpu_frequency_khz"
     khz = profile.metric(name)
     maximum = None if not khz else Figure(1e3 * khz, Basis.REPORT, name)
-    each = issue_per_cycle(profile, machine)
-    return _product(sms(profile), each, run_clock(profile)), _product(sms(profile), each, maximum)
+    figure = issue_per_cycle(profile, machine)
+    return _product(sms(profile), figure, run_clock(profile)), _product(sms(profile), figure, maximum)
 
 
 def dram_seen(profile: KernelProfile) -> Figure | None:
@@ -80,9 +80,9 @@ def dram_specified(profile: KernelProfile) -> Figure | None:
 
 def _dram(profile: KernelProfile) -> Figure | None:
     """The lower of both, in bytes per second."""
-    known = [one for one in (dram_seen(profile), dram_specified(profile)) if one is not None]
-    if known:
-        return min(known, key=lambda one: one.value)
+    figures = [figure for figure in (dram_seen(profile), dram_specified(profile)) if figure is not None]
+    if figures:
+        return min(figures, key=lambda one: one.value)
     return _from_share(profile, "dram__bytes", Figure(1.0, Basis.REPORT, "bytes"))
 
 
@@ -100,15 +100,17 @@ def _from_share(profile: KernelProfile, base: str, size: Figure) -> Figure | Non
 def level_peak(profile: KernelProfile, level: Level) -> Figure | None:
     """Transactions per second that a level can do, at the clock of the run; None where nothing says so."""
     if level is Level.DRAM:
-        found = _dram(profile)
+        figure = _dram(profile)
         return (
-            None if found is None else Figure(found.value / SECTOR_BYTES, found.basis, f"{found.source} / 32")
+            None
+            if figure is None
+            else Figure(figure.value / SECTOR_BYTES, figure.basis, f"{figure.source} / 32")
         )
     if level is Level.L2:
         return _from_share(profile, "lts__t_sectors", Figure(1.0, Basis.REPORT, "sectors"))
     each = _SECTORS_PER_CYCLE if level is Level.L1_SECTORS else 1
-    what = f"{each} for each SM and cycle (128 bytes)"
-    return _product(sms(profile), run_clock(profile), Figure(each, Basis.TABLE, what))
+    text = f"{each} for each SM and cycle (128 bytes)"
+    return _product(sms(profile), run_clock(profile), Figure(each, Basis.TABLE, text))
 
 
 def device_name(device: Device) -> str:

@@ -32,26 +32,30 @@ def roofline_schema() -> str:
     return files(__package__).joinpath("roofline.schema.json").read_text(encoding="utf-8")
 
 
-def render_json(shown: Sequence[ShownKernel], missing: Sequence[str]) -> str:
+def render_json(kernels: Sequence[ShownKernel], missing: Sequence[str]) -> str:
     """Everything, by ``roofline.schema.json``; the same input gives the same bytes."""
-    value = {"schema": SCHEMA, "kernels": [roofline_json(one) for one in shown], "missing": list(missing)}
+    value = {
+        "schema": SCHEMA,
+        "kernels": [roofline_json(kernel) for kernel in kernels],
+        "missing": list(missing),
+    }
     return json.dumps(value, indent=1, allow_nan=False) + "\n"
 
 
-def roofline_json(one: ShownKernel) -> dict[str, object]:
+def roofline_json(kernel: ShownKernel) -> dict[str, object]:
     """One kernel, as ``render_json`` has it."""
-    roofline, first = one.roofline, follows(one.roofline, one.proposals)
-    followed = [answers(access, one.proposals) for access in roofline.accesses]
+    roofline, first = kernel.roofline, follows(kernel.roofline, kernel.proposals)
+    followed = [answers(access, kernel.proposals) for access in roofline.accesses]
     return {
         **{field.name: _plain(getattr(roofline, field.name)) for field in fields(roofline)},
         "suggestions_of_accesses": [None if answer is None else answer.code for answer in followed],
         "gips": roofline.height / 1e9,
-        "time_share": one.time_share,
-        "says": list(sentences(one)),
+        "time_share": kernel.time_share,
+        "says": list(sentences(kernel)),
         "suggestion": None if first is None else first.code,
         "caps": [
             {"suggestion": cap.proposal.code, "ceiling": cap.ceiling.name, "factor": cap.ceiling.factor}
-            for cap in caps(roofline, one.proposals)
+            for cap in caps(roofline, kernel.proposals)
         ],
     }
 
@@ -71,19 +75,19 @@ def _plain(value: object) -> object:
     return value
 
 
-def render_csv(shown: Sequence[ShownKernel]) -> str:
+def render_csv(kernels: Sequence[ShownKernel]) -> str:
     """One table, empty cells for what a row has not."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, _COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
-    for one in shown:
-        for row in _rows(one):
+    for kernel in kernels:
+        for row in _rows(kernel):
             writer.writerow({key: csv_cell(value) for key, value in row.items()})
     return stream.getvalue()
 
 
-def _rows(one: ShownKernel) -> Iterator[Mapping[str, object]]:
-    roofline = one.roofline
+def _rows(shown_kernel: ShownKernel) -> Iterator[Mapping[str, object]]:
+    roofline = shown_kernel.roofline
     kernel = roofline.kernel
     for point in roofline.points:
         yield {

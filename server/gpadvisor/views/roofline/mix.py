@@ -71,19 +71,19 @@ def mix(profile: KernelProfile, rows: Columns | None) -> tuple[MixRow, ...]:
 
 def _by_opcode(profile: KernelProfile) -> list[tuple[str, float]]:
     for base in _BY_OPCODE:
-        found = [
+        result = [
             (_class_name(opcode_info(profile.device.arch, key[1])), count)
             for name in profile.metrics
             if name.startswith(f"{base}[")
             and (key := _KEY.search(name))
             and (count := profile.metric(name)) is not None
         ]
-        if found:
-            return found
+        if result:
+            return result
     return []
 
 
 def _by_instruction(rows: Columns | None) -> Iterator[tuple[str, float]] | Iterable[tuple[str, float]]:
     if rows is None:
         return ()
-    return ((_class_name(one.info), float(rows.warps[row])) for row, _, _, one in rows.rows())
+    return ((_class_name(instruction.info), float(rows.warps[row])) for row, _, _, instruction in rows.rows())

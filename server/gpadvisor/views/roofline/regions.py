@@ -54,17 +54,19 @@ class Whole:
 def regions(profile: KernelProfile, rows: Columns, kind: RegionKind, whole: Whole) -> tuple[RegionPoint, ...]:
     """The regions of a kind, those with most samples first, nested loops behind the one around them."""
     pipe_rows = _pipes(rows)
-    found: list[RegionPoint] = []
+    points: list[RegionPoint] = []
     if kind is RegionKind.LINE:
-        found = [
-            _region(rows, at, whole, pipe_rows, kind=kind, function=function, location=location)
-            for (function, location), at in _by_line(rows).items()
+        points = [
+            _region(rows, indices, whole, pipe_rows, kind=kind, function=function, location=location)
+            for (function, location), indices in _by_line(rows).items()
         ]
-        found.sort(key=lambda one: (-one.samples, -one.instructions, one.function, _line(one.location)))
+        points.sort(
+            key=lambda point: (-point.samples, -point.instructions, point.function, _line(point.location))
+        )
     elif kind is RegionKind.LOOP:
         for function, start in zip(rows.program.functions, rows.starts, strict=True):
-            found += _loops_of(rows, function, start, whole, pipe_rows)
-    shown = [one for one in found if one.instructions or one.samples]
+            points += _loops_of(rows, function, start, whole, pipe_rows)
+    shown = [region_point for region_point in points if region_point.instructions or region_point.samples]
     if kind is RegionKind.KERNEL:
         return ()
     return (*shown, *_elsewhere(profile, rows, kind, whole))
@@ -115,16 +117,18 @@ def _loops_of(
             by_parent[one.parent].append(made(one.id))
 
     def ordered(parent: LoopId | None) -> Iterable[RegionPoint]:
-        for one in sorted(by_parent[parent], key=lambda one: (-one.samples, -one.instructions)):
-            yield one
-            yield from ordered(None if one.loop is None else LoopId(one.loop))
+        for point in sorted(
+            by_parent[parent], key=lambda region_point: (-region_point.samples, -region_point.instructions)
+        ):
+            yield point
+            yield from ordered(None if point.loop is None else LoopId(point.loop))
 
     return [*ordered(None), *([made(-1)] if inside[-1] else [])]
 
 
 def _region(
     rows: Columns,
-    at: Rows,
+    indices: Rows,
     whole: Whole,
     pipe_rows: Mapping[str, Rows],
     *,
@@ -134,24 +138,26 @@ def _region(
     loop: int | None = None,
     depth: int = 0,
 ) -> RegionPoint:
-    executed, samples = float(rows.warps[at].sum()), int(rows.samples[at].sum())
+    executed, samples = float(rows.warps[indices].sum()), int(rows.samples[indices].sum())
     height, hidden = _height(executed, samples, whole)
     parts = {
-        Level.L1_TAGS: _sum(rows.tags, at),
-        Level.L1_SECTORS: _sum(_plus(rows.sectors, rows.local), at),
-        Level.SHARED: _sum(rows.wavefronts, at),
+        Level.L1_TAGS: _sum(rows.tags, indices),
+        Level.L1_SECTORS: _sum(_plus(rows.sectors, rows.local), indices),
+        Level.SHARED: _sum(rows.wavefronts, indices),
     }
     found: list[Ceiling] = []
     if height is not None:
         seconds = whole.seconds * samples / whole.samples
         found = [
             *_memory(parts, seconds, height.expected, whole.points),
-            *_pipe_ceilings(rows, at, samples / whole.samples, height.expected, pipe_rows, whole.ceilings),
+            *_pipe_ceilings(
+                rows, indices, samples / whole.samples, height.expected, pipe_rows, whole.ceilings
+            ),
         ]
         if whole.issue_peak is not None:
             use = height.expected / whole.issue_peak.value
             found.append(_modelled(ISSUE, CeilingKind.ISSUE, use, height.expected, frozenset({ISSUE})))
-        found.sort(key=lambda one: -one.use)
+        found.sort(key=lambda ceiling: -ceiling.use)
         if found and found[0].use > _TOO_HIGH:
             # Warps that wait elsewhere leave it the units: what its own samples stand for is not its time.
             hidden = "its samples are fewer than its work takes, as its warps wait in other code"
@@ -160,7 +166,7 @@ def _region(
         kind=kind,
         function=function,
         location=location,
-        pc=_first_pc(rows, int(at[0])),
+        pc=_first_pc(rows, int(indices[0])),
         loop=loop,
         depth=depth,
         samples=samples,
@@ -169,12 +175,12 @@ def _region(
         sectors=parts[Level.L1_SECTORS],
         tags=parts[Level.L1_TAGS],
         wavefronts=parts[Level.SHARED],
-        active_lanes=_mean(rows.threads, at, executed),
-        predicated_lanes=_mean(rows.true, at, executed),
+        active_lanes=_mean(rows.threads, indices, executed),
+        predicated_lanes=_mean(rows.true, indices, executed),
         height=height,
         hidden=hidden,
         ceilings=tuple(found),
-        load=_load(rows, at, whole, pipe_rows),
+        load=_load(rows, indices, whole, pipe_rows),
     )
 
 
@@ -195,25 +201,25 @@ def _height(executed: float, samples: int, whole: Whole) -> tuple[Height | None,
     return Height(low=low, expected=expected, high=high), ""
 
 
-def _load(rows: Columns, at: Rows, whole: Whole, pipe_rows: Mapping[str, Rows]) -> float | None:
+def _load(rows: Columns, indices: Rows, whole: Whole, pipe_rows: Mapping[str, Rows]) -> float | None:
     """Of what fills the kernel's nearest ceiling the part that is from here."""
     nearest = whole.ceilings[0] if whole.ceilings else None
     if nearest is None:
         return None
     if nearest.kind is CeilingKind.ISSUE:
-        return float(rows.warps[at].sum()) / whole.instructions if whole.instructions else None
+        return float(rows.warps[indices].sum()) / whole.instructions if whole.instructions else None
     if nearest.name in pipe_rows:
         of_pipe = pipe_rows[nearest.name]
-        every = float(rows.warps[of_pipe].sum())
-        return float(rows.warps[np.intersect1d(of_pipe, at)].sum()) / every if every else None
+        total = float(rows.warps[of_pipe].sum())
+        return float(rows.warps[np.intersect1d(of_pipe, indices)].sum()) / total if total else None
     column = {
         Level.L1_TAGS.value: rows.tags,
         Level.L1_SECTORS.value: _plus(rows.sectors, rows.local),
         Level.SHARED.value: rows.wavefronts,
         L1_DATA: _plus(rows.tags, rows.wavefronts),
     }.get(nearest.name)
-    every = 0.0 if column is None else float(column.sum())
-    return None if column is None or not every else float(column[at].sum()) / every
+    total = 0.0 if column is None else float(column.sum())
+    return None if column is None or not total else float(column[indices].sum()) / total
 
 
 def _plus(first: Values | None, second: Values | None) -> Values | None:
@@ -243,22 +249,22 @@ def _pipes(rows: Columns) -> Mapping[str, Rows]:
 
 def _pipe_ceilings(
     rows: Columns,
-    at: Rows,
+    indices: Rows,
     share: float,
     height: float,
     pipe_rows: Mapping[str, Rows],
     ceilings: Sequence[Ceiling],
 ) -> Iterable[Ceiling]:
     """The kernel's use of a pipe by where its instructions are, each taken to keep the pipe as long."""
-    for one in ceilings:
-        of_pipe = pipe_rows.get(one.name)
-        if one.kind is not CeilingKind.PIPE or of_pipe is None:
+    for ceiling in ceilings:
+        of_pipe = pipe_rows.get(ceiling.name)
+        if ceiling.kind is not CeilingKind.PIPE or of_pipe is None:
             continue
-        every = float(rows.warps[of_pipe].sum())
-        here = float(rows.warps[np.intersect1d(of_pipe, at)].sum())
+        total = float(rows.warps[of_pipe].sum())
+        here = float(rows.warps[np.intersect1d(of_pipe, indices)].sum())
         if here:
-            use = one.use * here / every / share
-            yield _modelled(one.name, CeilingKind.PIPE, use, height, one.relieved_by)
+            use = ceiling.use * here / total / share
+            yield _modelled(ceiling.name, CeilingKind.PIPE, use, height, ceiling.relieved_by)
 
 
 def _modelled(
@@ -307,9 +313,9 @@ def _first_pc(rows: Columns, row: int) -> int:
     return rows.program.functions[function].instructions[row - rows.starts[function]].pc
 
 
-def _sum(column: Values | None, at: Rows) -> float | None:
-    return None if column is None else float(column[at].sum())
+def _sum(column: Values | None, indices: Rows) -> float | None:
+    return None if column is None else float(column[indices].sum())
 
 
-def _mean(column: Values | None, at: Rows, executed: float) -> float | None:
-    return None if column is None or not executed else float(column[at].sum()) / executed / LANES
+def _mean(column: Values | None, indices: Rows, executed: float) -> float | None:
+    return None if column is None or not executed else float(column[indices].sum()) / executed / LANES

@@ -39,9 +39,11 @@ _OUTER: Final = "a sector for each lane, a conflict of all lanes"
 
 def render_svg(shown: ShownKernel) -> str:
     """One kernel; hostile names come out as text."""
-    one = cleaned(shown)
-    roofline = one.roofline
-    said = [row for sentence in sentences(one) for row in wrap(sentence, _SENTENCE_CELLS, "   ", "-  ")]
+    shown_kernel = cleaned(shown)
+    roofline = shown_kernel.roofline
+    said = [
+        row for sentence in sentences(shown_kernel) for row in wrap(sentence, _SENTENCE_CELLS, "   ", "-  ")
+    ]
     height = BOTTOM + 64 + _ROW * max(len(said), len(roofline.points) + 4) + 16
     root = ET.Element(
         "svg",
@@ -55,10 +57,10 @@ def render_svg(shown: ShownKernel) -> str:
         },
     )
     ET.SubElement(root, "title", {"id": "title"}).text = f"Instruction roofline of {roofline.kernel}"
-    ET.SubElement(root, "desc", {"id": "description"}).text = " ".join(sentences(one))
+    ET.SubElement(root, "desc", {"id": "description"}).text = " ".join(sentences(shown_kernel))
     ET.SubElement(root, "style").text = STYLE
     ET.SubElement(root, "rect", {"class": "page", "width": str(WIDTH), "height": str(height)})
-    _heading(root, one)
+    _heading(root, shown_kernel)
     axes = axes_of(roofline)
     grid(root, axes)
     _walls(root, axes, roofline)
@@ -72,10 +74,10 @@ def render_svg(shown: ShownKernel) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _heading(root: ET.Element, one: ShownKernel) -> None:
-    roofline = one.roofline
+def _heading(root: ET.Element, shown_kernel: ShownKernel) -> None:
+    roofline = shown_kernel.roofline
     text(root, LEFT, 30, short_name(roofline.kernel, 90), "heading")
-    share = "" if one.time_share is None else f", {percent(one.time_share, 0)} of the time"
+    share = "" if shown_kernel.time_share is None else f", {percent(shown_kernel.time_share, 0)} of the time"
     facts = f"{roofline.device}, {duration(1e9 * roofline.seconds)}{share}, {gips(roofline.height)} GIPS"
     text(root, LEFT, 50, facts, "quiet")
 
@@ -85,14 +87,14 @@ def _walls(root: ET.Element, axes: Axes, roofline: Roofline) -> None:
     if not roofline.accesses:
         return
     walls = {1.0: ("one address", ["one address in all lanes"]), 1 / LANES: ("each lane", [_OUTER])}
-    for one in roofline.accesses:
-        width = one.width_bytes or 4
-        shared = one.space is AccessSpace.SHARED
+    for access in roofline.accesses:
+        width = access.width_bytes or 4
+        shared = access.space is AccessSpace.SHARED
         x = 1 / (no_conflict(width) if shared else stride_1(width))
-        what = f"{width} bytes without conflict" if shared else f"neighbouring values of {width} bytes"
+        sentence = f"{width} bytes without conflict" if shared else f"neighbouring values of {width} bytes"
         names = walls.setdefault(x, (f"{1 / x:.0f} B", []))[1]
-        if what not in names:
-            names.append(what)
+        if sentence not in names:
+            names.append(sentence)
     for x, (label, names) in sorted(walls.items()):
         where = axes.x(x)
         group = ET.SubElement(root, "g", {"class": "wall"})
@@ -140,9 +142,14 @@ def _label_place(axes: Axes, last: float, peak: float, height: float) -> tuple[f
 def _flat_ceilings(root: ET.Element, axes: Axes, roofline: Roofline) -> None:
     """The issue peak at both clocks, and pipes and units at the height that this mix would reach."""
     flat = [
-        (one.height, f"{one.name} {percent(one.use, 0)}", "unit", f"allows {allows(one)}, from {one.source}")
-        for one in roofline.ceilings
-        if one.kind in {CeilingKind.PIPE, CeilingKind.UNIT}
+        (
+            ceiling.height,
+            f"{ceiling.name} {percent(ceiling.use, 0)}",
+            "unit",
+            f"allows {allows(ceiling)}, from {ceiling.source}",
+        )
+        for ceiling in roofline.ceilings
+        if ceiling.kind in {CeilingKind.PIPE, CeilingKind.UNIT}
     ]
     for figure, name, kind in (
         (roofline.issue_peak, "issue", "issue"),
@@ -166,9 +173,9 @@ def _apart(wanted: Sequence[float], low: float, high: float) -> list[float]:
     places: list[float] = []
     for one in wanted:
         places.append(max(one, places[-1] + _LABEL_GAP) if places else max(one, low))
-    for at in range(len(places) - 1, -1, -1):
-        limit = high if at == len(places) - 1 else places[at + 1] - _LABEL_GAP
-        places[at] = min(places[at], limit)
+    for index in range(len(places) - 1, -1, -1):
+        limit = high if index == len(places) - 1 else places[index + 1] - _LABEL_GAP
+        places[index] = min(places[index], limit)
     return places
 
 
@@ -195,10 +202,10 @@ def _points(root: ET.Element, axes: Axes, roofline: Roofline) -> None:
             continue
         height = intensity * moved.rate
         group = ET.SubElement(root, "g", {"class": CLASS_OF[level]})
-        what = "sector" if space is AccessSpace.GLOBAL else "wavefront"
+        sentence = "sector" if space is AccessSpace.GLOBAL else "wavefront"
         ET.SubElement(
             group, "title"
-        ).text = f"accesses to {space.value} memory alone: {intensity:.4g} for each {what}"
+        ).text = f"accesses to {space.value} memory alone: {intensity:.4g} for each {sentence}"
         where = _at(axes.x(intensity), axes.y(height))
         ET.SubElement(group, "circle", {"class": "open", **where, "r": str(_RADIUS)})
 
@@ -216,16 +223,16 @@ def _numbers(point: Point, roofline: Roofline) -> str:
 
 def _regions(root: ET.Element, axes: Axes, regions: Sequence[RegionPoint]) -> None:
     """Loops or lines by their L1 sectors, larger with more samples, with the interval of the height."""
-    timed = [one for one in regions if one.height is not None and one.sectors and one.share]
-    for one in sorted(timed, key=lambda one: -one.samples)[:_DOTS]:
-        height, sectors, share = one.height, one.sectors or 1.0, one.share or 0.0
+    timed = [region for region in regions if region.height is not None and region.sectors and region.share]
+    for point in sorted(timed, key=lambda region_point: -region_point.samples)[:_DOTS]:
+        height, sectors, share = point.height, point.sectors or 1.0, point.share or 0.0
         if height is None:
             continue
-        x = axes.x(one.instructions / sectors)
+        x = axes.x(point.instructions / sectors)
         group = ET.SubElement(root, "g", {"class": "region"})
         spread = f"{gips(height.expected)} GIPS ({gips(height.low)}-{gips(height.high)}, modelled)"
-        where = f"{percent(share)} of the samples, {one.instructions / sectors:.4g} per L1 sector"
-        ET.SubElement(group, "title").text = f"{region_name(one)}: {spread}, {where}"
+        where = f"{percent(share)} of the samples, {point.instructions / sectors:.4g} per L1 sector"
+        ET.SubElement(group, "title").text = f"{region_name(point)}: {spread}, {where}"
         line(group, (x, axes.y(height.high)), (x, axes.y(height.low)), "interval")
         size = {"r": f"{3 + 7 * share**0.5:.1f}", **_at(x, axes.y(height.expected))}
         ET.SubElement(group, "circle", {"class": "part", **size})
@@ -250,7 +257,7 @@ def _table(root: ET.Element, roofline: Roofline) -> None:
     text(root, LEFT + 18, y, "loads, stores and atomics alone, beside the walls: dashed;", "quiet")
     y += _ROW
     text(root, LEFT + 18, y, "4 B is that of neighbouring values of 4 bytes", "quiet")
-    if any(one.height is not None for one in roofline.regions):
+    if any(region.height is not None for region in roofline.regions):
         y += _ROW
         ET.SubElement(root, "circle", {"class": "part", **_at(LEFT + 6, y - 4), "r": "5"})
         text(root, LEFT + 18, y, "loops or lines at L1 sectors, height modelled from samples", "quiet")

@@ -37,13 +37,13 @@ def gips(value: float) -> str:
     return f"{value / 1e9:,.0f}" if value >= 1e12 else f"{value / 1e9:.4g}"
 
 
-def _kernel(one: ShownKernel, width: int, rows: int | None) -> list[str]:
-    roofline = one.roofline
+def _kernel(shown_kernel: ShownKernel, width: int, rows: int | None) -> list[str]:
+    roofline = shown_kernel.roofline
     facts = [roofline.device, duration(1e9 * roofline.seconds)]
-    if one.time_share is not None:
-        facts.append(f"{percent(one.time_share, 0)} of the time")
+    if shown_kernel.time_share is not None:
+        facts.append(f"{percent(shown_kernel.time_share, 0)} of the time")
     lines = [short_name(roofline.kernel, width), f"  {', '.join(facts)}", *_height(roofline, width), ""]
-    for text in sentences(one):
+    for text in sentences(shown_kernel):
         lines += wrap(text, width)
     for note in roofline.notes:
         lines += wrap(note, width, "  ", "! ")
@@ -75,15 +75,15 @@ def _levels(roofline: Roofline, width: int, _rows: int | None) -> list[str]:
     )
     cells = [
         (
-            one.level.value,
-            f"{one.transactions.value:,.0f}",
-            f"{one.intensity:.4g}",
-            gips(one.rate),
-            "-" if one.peak is None else gips(one.peak.value),
-            percent(one.use),
-            _origin(one.transactions),
+            point.level.value,
+            f"{point.transactions.value:,.0f}",
+            f"{point.intensity:.4g}",
+            gips(point.rate),
+            "-" if point.peak is None else gips(point.peak.value),
+            percent(point.use),
+            _origin(point.transactions),
         )
-        for one in roofline.points
+        for point in roofline.points
     ]
     return format_table(columns, cells, width=width, indent=_INDENT) if cells else []
 
@@ -101,8 +101,8 @@ def _ceilings(roofline: Roofline, width: int, rows: int | None) -> list[str]:
         Column(title="from", min_width=20, overflow=Overflow.CUT_END, drop=1),
     )
     cells = [
-        (one.name, percent(one.use), allows(one), gips(one.height), one.source)
-        for one in roofline.ceilings[:rows]
+        (ceiling.name, percent(ceiling.use), allows(ceiling), gips(ceiling.height), ceiling.source)
+        for ceiling in roofline.ceilings[:rows]
     ]
     return format_table(columns, cells, width=width, indent=_INDENT) if cells else []
 
@@ -118,8 +118,8 @@ def _walls(roofline: Roofline, width: int, rows: int | None) -> list[str]:
         Column(title="of all", right=True),
     )
     totals: dict[object, float] = {}
-    for one in roofline.accesses:
-        totals[one.space] = totals.get(one.space, 0.0) + one.transactions
+    for access in roofline.accesses:
+        totals[access.space] = totals.get(access.space, 0.0) + access.transactions
     cells = [
         (
             mnemonic(one.text),
@@ -141,7 +141,7 @@ def _regions(roofline: Roofline, width: int, rows: int | None) -> list[str]:
     if not roofline.regions:
         return []
     loops = roofline.regions[0].kind is RegionKind.LOOP
-    loaded = any(one.load is not None for one in roofline.regions)
+    loaded = any(region.load is not None for region in roofline.regions)
     columns = (
         Column(title="loop" if loops else "line", min_width=14, overflow=Overflow.CUT_START),
         Column(title="samples", right=True),
@@ -153,9 +153,9 @@ def _regions(roofline: Roofline, width: int, rows: int | None) -> list[str]:
         Column(title="fullest there", drop=1),
         Column(title=f"of {roofline.nearest.name}" if roofline.nearest and loaded else "", right=True),
     )
-    cells = [_region(one) for one in roofline.regions[:rows]]
+    cells = [_region(point) for point in roofline.regions[:rows]]
     more = len(roofline.regions) - len(cells)
-    hidden = Counter(one.hidden for one in roofline.regions[:rows] if one.hidden)
+    hidden = Counter(region_point.hidden for region_point in roofline.regions[:rows] if region_point.hidden)
     reasons = "; ".join(f"{reason} ({count})" for reason, count in hidden.most_common())
     return [
         *format_table(columns, cells, width=width, indent=_INDENT),
@@ -164,26 +164,26 @@ def _regions(roofline: Roofline, width: int, rows: int | None) -> list[str]:
     ]
 
 
-def _region(one: RegionPoint) -> tuple[str, ...]:
-    name = at(one.location, one.pc) or one.function
-    if one.kind is RegionKind.LOOP and one.loop is None and one.pc is not None:
-        name = f"no loop, {base_name(one.function)}"
-    near = one.ceilings[0] if one.ceilings else None
-    height = one.height
+def _region(point: RegionPoint) -> tuple[str, ...]:
+    name = at(point.location, point.pc) or point.function
+    if point.kind is RegionKind.LOOP and point.loop is None and point.pc is not None:
+        name = f"no loop, {base_name(point.function)}"
+    near = point.ceilings[0] if point.ceilings else None
+    height = point.height
     return (
-        "  " * max(0, one.depth - 1) + name,
-        percent(one.share),
+        "  " * max(0, point.depth - 1) + name,
+        percent(point.share),
         "-"
         if height is None
         else f"{height.expected / 1e9:.3g} ({height.low / 1e9:.3g}-{height.high / 1e9:.3g})",
-        _per(one.instructions, one.sectors),
-        _per(one.instructions, one.tags),
-        _per(one.instructions, one.wavefronts),
+        _per(point.instructions, point.sectors),
+        _per(point.instructions, point.tags),
+        _per(point.instructions, point.wavefronts),
         "-"
-        if one.active_lanes is None or one.predicated_lanes is None
-        else f"{LANES * one.active_lanes:.0f}/{LANES * one.predicated_lanes:.0f}",
+        if point.active_lanes is None or point.predicated_lanes is None
+        else f"{LANES * point.active_lanes:.0f}/{LANES * point.predicated_lanes:.0f}",
         "-" if near is None else f"{near.name} {percent(near.use, 0)}",
-        "" if one.load is None else percent(one.load, 0),
+        "" if point.load is None else percent(point.load, 0),
     )
 
 
@@ -193,11 +193,11 @@ def _per(instructions: float, transactions: float | None) -> str:
 
 def _mix(roofline: Roofline, width: int, _rows: int | None) -> list[str]:
     lanes = roofline.lanes
-    found = [f"{one.name} {percent(one.share)}" for one in roofline.mix if one.share >= 0.0005]
+    found = [f"{row.name} {percent(row.share)}" for row in roofline.mix if row.share >= 0.0005]
     lines = wrap(f"mix: {', '.join(found)}", width, " " * 7, "  ") if found else []
     parts = [
-        f"{LANES * one.value:.1f} {what}"
-        for one, what in ((lanes.active, "active"), (lanes.predicated, "with a true predicate"))
-        if one is not None
+        f"{LANES * figure.value:.1f} {text}"
+        for figure, text in ((lanes.active, "active"), (lanes.predicated, "with a true predicate"))
+        if figure is not None
     ]
     return [*lines, *(wrap(f"lanes: of {LANES}, {', '.join(parts)}", width, " " * 9, "  ") if parts else [])]

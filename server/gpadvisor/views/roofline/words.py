@@ -34,9 +34,9 @@ _SUBJECTS: Final = {
 }
 
 
-def sentences(shown: ShownKernel) -> tuple[str, ...]:
+def sentences(kernel: ShownKernel) -> tuple[str, ...]:
     """Most important first."""
-    roofline, proposals = shown.roofline, shown.proposals
+    roofline, proposals = kernel.roofline, kernel.proposals
     return (
         *_nearest(roofline),
         *_walls(roofline, proposals),
@@ -61,23 +61,23 @@ def at(location: SourceLocation | None, pc: int | None) -> str:
 
 
 def _nearest(roofline: Roofline) -> Iterator[str]:
-    one = roofline.nearest
-    if one is None:
+    ceiling = roofline.nearest
+    if ceiling is None:
         yield "No ceiling is known: the report measures no unit."
         return
-    subject = _SUBJECTS.get(one.name, f"{one.name[:1].upper()}{one.name[1:]} is")
-    if one.use < NEAR:
+    subject = _SUBJECTS.get(ceiling.name, f"{ceiling.name[:1].upper()}{ceiling.name[1:]} is")
+    if ceiling.use < NEAR:
         yield (
-            f"No ceiling is near: the nearest is {one.name}, at {percent(one.use)} of its peak. "
+            f"No ceiling is near: the nearest is {ceiling.name}, at {percent(ceiling.use)} of its peak. "
             "Waits take the time."
         )
         return
     load = {
         CeilingKind.ISSUE: "fewer instructions are executed",
         CeilingKind.PIPE: "fewer instructions go through it",
-    }.get(one.kind, "less goes through")
-    yield f"{subject} at {percent(one.use)} of the peak: {allows(one)} at most, unless {load}."
-    others = (other for other in roofline.ceilings[1:] if not other.relieved_by & one.relieved_by)
+    }.get(ceiling.kind, "less goes through")
+    yield f"{subject} at {percent(ceiling.use)} of the peak: {allows(ceiling)} at most, unless {load}."
+    others = (other for other in roofline.ceilings[1:] if not other.relieved_by & ceiling.relieved_by)
     second = next((other for other in others if other.use >= NEAR), None)
     if second is not None:
         yield f"Behind it, {second.name} at {percent(second.use)} allows {allows(second)}."
@@ -90,10 +90,15 @@ def _walls(roofline: Roofline, proposals: Sequence[Proposal]) -> Iterator[str]:
         for space in AccessSpace
     }
     alike: dict[tuple[object, ...], list[CountedAccess]] = {}
-    for one in roofline.accesses:
-        if one.wasted:
-            key = (one.space, mnemonic(one.text), round(one.per_instruction, 1), round(one.fewest or 0, 1))
-            alike.setdefault(key, []).append(one)
+    for access in roofline.accesses:
+        if access.wasted:
+            key = (
+                access.space,
+                mnemonic(access.text),
+                round(access.per_instruction, 1),
+                round(access.fewest or 0, 1),
+            )
+            alike.setdefault(key, []).append(access)
     worst = sorted(
         alike.values(), key=lambda group: -sum(one.wasted for one in group) / totals[group[0].space]
     )
@@ -103,14 +108,17 @@ def _walls(roofline: Roofline, proposals: Sequence[Proposal]) -> Iterator[str]:
         if wasted < _WASTE:
             return
         places = dict.fromkeys(at(one.location, one.pc) for one in group)
-        name, what = mnemonic(first.text), "wavefronts" if first.space is AccessSpace.SHARED else "sectors"
+        name, sentence = (
+            mnemonic(first.text),
+            "wavefronts" if first.space is AccessSpace.SHARED else "sectors",
+        )
         who = f"{name} at {next(iter(places))} takes"
         if len(places) > 1:
             who = f"{len(places)} {name}, at {next(iter(places))} and so on, take"
         answer = answers(first, proposals)
         yield (
-            f"{who} {first.per_instruction:.3g} {what} each time where "
-            f"{first.fewest:.3g} would do: {percent(wasted)} of all {what} of {first.space.value} memory"
+            f"{who} {first.per_instruction:.3g} {sentence} each time where "
+            f"{first.fewest:.3g} would do: {percent(wasted)} of all {sentence} of {first.space.value} memory"
             + (f" ({answer.code})." if answer is not None else ".")
         )
 
@@ -135,10 +143,10 @@ def _lanes(roofline: Roofline) -> Iterator[str]:
 
 def _hottest(roofline: Roofline) -> Iterator[str]:
     """The hottest innermost region that has a height of its own."""
-    timed = [one for one in roofline.regions if one.height is not None and one.ceilings]
+    timed = [region for region in roofline.regions if region.height is not None and region.ceilings]
     if len(timed) < 2:
         return
-    hot = max(timed, key=lambda one: (one.samples, one.depth))
+    hot = max(timed, key=lambda point: (point.samples, point.depth))
     if (hot.share or 0) < _HOT or hot.ceilings[0].use < NEAR:
         return
     near = hot.ceilings[0]
@@ -150,11 +158,11 @@ def _hottest(roofline: Roofline) -> Iterator[str]:
 
 def _filling(roofline: Roofline) -> Iterator[str]:
     """The region that most of the load of the nearest ceiling is from."""
-    parts = [one for one in roofline.regions if one.load is not None]
+    parts = [region for region in roofline.regions if region.load is not None]
     nearest = roofline.nearest
     if nearest is None or nearest.use < NEAR or len(parts) < 2:
         return
-    most = max(parts, key=lambda one: (one.load or 0.0, one.depth))
+    most = max(parts, key=lambda part: (part.load or 0.0, part.depth))
     if _HOT <= (most.load or 0.0) <= 1 - _HOT:
         yield f"{region_name(most)} makes {percent(most.load, 0)} of the load of {nearest.name}."
 
@@ -168,10 +176,10 @@ def region_name(region: RegionPoint) -> str:
 
 
 def _suggested(roofline: Roofline, proposals: Sequence[Proposal]) -> Iterator[str]:
-    one, nearest = follows(roofline, proposals), roofline.nearest
-    if one is not None:
-        promise = "" if one.speedup is None else f", {gain(one.speedup)}"
-        yield f"Suggested: {one.name} ({one.code}){promise}."
+    proposal, nearest = follows(roofline, proposals), roofline.nearest
+    if proposal is not None:
+        promise = "" if proposal.speedup is None else f", {gain(proposal.speedup)}"
+        yield f"Suggested: {proposal.name} ({proposal.code}){promise}."
     elif nearest is not None and nearest.use >= NEAR:
         yield f"No suggestion takes load off it ({nearest.name})."
 
@@ -179,8 +187,7 @@ def _suggested(roofline: Roofline, proposals: Sequence[Proposal]) -> Iterator[st
 def _capped(roofline: Roofline, proposals: Sequence[Proposal]) -> Iterator[str]:
     for cap in caps(roofline, proposals):
         one = cap.proposal
-        if one.speedup is not None:
-            yield (
-                f"{one.name} ({one.code}) promises {factor(one.speedup.expected)}; {cap.ceiling.name} at "
-                f"{percent(cap.ceiling.use)}, which it leaves as it is, allows {allows(cap.ceiling)} at most."
-            )
+        yield (
+            f"{one.name} ({one.code}) is held to {allows(cap.ceiling)}: {cap.ceiling.name} is at "
+            f"{percent(cap.ceiling.use)}, which it leaves as it is."
+        )

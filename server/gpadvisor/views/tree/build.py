@@ -69,8 +69,8 @@ def call_tree(kernels: Sequence[ContextKernel], columns: Sequence[str] | None = 
         kernels: those of `checked`.
         columns: names of `columns_of`; all of them where None.
     """
-    known = columns_of(kernels)
-    taken = [known[name] for name in (known if columns is None else columns)]
+    tree_columns = columns_of(kernels)
+    taken = [tree_columns[name] for name in (tree_columns if columns is None else columns)]
     made = _Made(RowsBuilder(), [])
     facts = tuple(_KernelRows(made, kernel, taken).add() for kernel in kernels)
     spent = np.zeros((len(made.rows.rows), len(taken)))
@@ -108,7 +108,7 @@ class _KernelRows:
         self._program: Program = kernel.context.program
         # What contexts are split and ordered by, beside what is shown.
         names = list(dict.fromkeys((SAMPLES, INSTRUCTIONS, *(column.name for column in columns))))
-        self._at = {name: at for at, name in enumerate(names)}
+        self._at = {name: index for index, name in enumerate(names)}
         self._shown = [self._at[column.name] for column in columns]
         self._measured: Measured = measure(self._program, profile, names, kernel.time_share)
         self._counted = _counts(profile)
@@ -131,7 +131,7 @@ class _KernelRows:
             ),
             root.id,
             counted=self._counted,
-            sizes=[len(one.structure.parents) for one in structures],
+            sizes=[len(costed.structure.parents) for costed in structures],
         )
         top = 0
         for frame in host_path(self._profile.call_stack):
@@ -167,9 +167,9 @@ class _KernelRows:
         found = structure(function, asked)
         spent = np.zeros((len(found.parents), len(self._shown)))
         np.add.at(spent, np.array(found.scope_of, dtype=np.int64), values[asked][:, self._shown])
-        made = _Costed(found, dict(zip(asked, found.scope_of, strict=True)), spent)
-        self._structures[function.id] = made
-        return made
+        costed = _Costed(found, dict(zip(asked, found.scope_of, strict=True)), spent)
+        self._structures[function.id] = costed
+        return costed
 
     def _procedure(
         self,
@@ -206,9 +206,9 @@ class _KernelRows:
             )
             above, calls, possible = self._rows.add(above, circle), None, False
         made = {}
-        for one in place.members:
-            function, row = functions[one], top
-            if one != root.id:
+        for member in place.members:
+            function, row = functions[member], top
+            if member != root.id:
                 row = self._procedure(
                     above,
                     RowKind.FUNCTION,
@@ -217,14 +217,14 @@ class _KernelRows:
                     calls=calls,
                     possible=possible,
                 )
-            made[one] = self._add_scopes(row, self._structures[one], place.factor)
+            made[member] = self._add_scopes(row, self._structures[member], place.factor)
         self._scopes.append(made)
 
     def _add_scopes(self, row: int, of: _Costed, factor: float) -> Sequence[int]:
         rows = [row]
         for parent, scope in zip(of.structure.parents[1:], of.structure.scopes, strict=True):
-            one = TreeRow(kind=scope.kind, name=scope.name, location=scope.location, pc=scope.pc)
-            rows.append(self._rows.add(rows[parent], one))
+            tree_row = TreeRow(kind=scope.kind, name=scope.name, location=scope.location, pc=scope.pc)
+            rows.append(self._rows.add(rows[parent], tree_row))
         self._spent.append((rows, of.spent * factor))
         return rows
 
@@ -262,7 +262,7 @@ def host_path(stack: Sequence[CallFrame]) -> list[TreeRow]:
     """The host's way to a launch, outermost first; Python's frames in the place of its interpreter's."""
     python = [frame for frame in stack if frame.module == "python"][::-1]
     native = [frame for frame in stack if frame.module != "python"][::-1]
-    interpreter = [at for at, frame in enumerate(native) if _is_interpreter(frame)]
+    interpreter = [index for index, frame in enumerate(native) if _is_interpreter(frame)]
     if python and interpreter:
         native = [*native[: interpreter[0]], *python, *native[interpreter[-1] + 1 :]]
     else:

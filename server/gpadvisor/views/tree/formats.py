@@ -58,10 +58,10 @@ def plain(tree: CallTree, metrics: Sequence[Formula], missing: Sequence[str]) ->
             {
                 "parent": None if parent == NO_ROW else parent,
                 **_row(row),
-                "exclusive": own,
+                "exclusive": number,
                 "inclusive": whole,
             }
-            for row, parent, own, whole in zip(
+            for row, parent, number, whole in zip(
                 tree.rows, tree.parents, _numbers(exclusive), _numbers(inclusive), strict=True
             )
         ],
@@ -74,7 +74,7 @@ def values(tree: CallTree, metrics: Sequence[Formula]) -> tuple[Values, Values]:
     return tuple(
         np.column_stack(
             [
-                metric.evaluate({column.name: table[:, at] for at, column in enumerate(tree.columns)})
+                metric.evaluate({column.name: table[:, index] for index, column in enumerate(tree.columns)})
                 for metric in metrics
             ]
         )

@@ -105,13 +105,13 @@ def parse_formula(text: str, known: Collection[str] | None = None) -> Formula:
     formula = (rest if titled else text).strip()
     parser = _FormulaParser(formula)
     steps = parser.whole()
-    found = Formula((title.strip() if titled else "") or formula, formula, tuple(steps))
-    if not found.columns:
+    result = Formula((title.strip() if titled else "") or formula, formula, tuple(steps))
+    if not result.columns:
         raise UsageError(f"metric '{text}' names no column, so it is the same everywhere")
-    unknown = [] if known is None else [name for name in found.columns if name not in known]
+    unknown = [] if known is None else [name for name in result.columns if name not in known]
     if unknown and known is not None:
         raise UsageError(f"metric '{text}': there is no column {unknown[0]}; there are {', '.join(known)}")
-    return found
+    return result
 
 
 class _FormulaParser:

@@ -59,7 +59,7 @@ def available(profiles: Sequence[KernelProfile], *, timed: bool) -> dict[str, Tr
         for name in profile.pc_metrics:
             if adds_up(name):
                 found.setdefault(name, "of the report, under its name there")
-    return {name: TreeColumn(name=name, what=what) for name, what in found.items()}
+    return {name: TreeColumn(name=name, what=text) for name, text in found.items()}
 
 
 def measure(
@@ -71,17 +71,17 @@ def measure(
     rows = _Rows(program, profile, starts)
     values = np.zeros((int(starts[-1]), len(columns)))
     outside, elsewhere, itself = (np.zeros(len(columns)) for _ in range(3))
-    for at, name in enumerate(columns):
+    for index, name in enumerate(columns):
         if name == TIME and not profile.total_samples:
-            itself[at] = time_share or 0.0
+            itself[index] = time_share or 0.0
             continue
         for section, pc, amount in _amounts(profile, name, time_share):
             place = rows.of(section, pc)
             inside = place >= 0
-            values[:, at] += np.bincount(place[inside], amount[inside], len(values))
+            values[:, index] += np.bincount(place[inside], amount[inside], len(values))
             external = section == EXTERNAL
-            outside[at] += float(amount[external].sum())
-            elsewhere[at] += float(amount[~inside & ~external].sum())
+            outside[index] += float(amount[external].sum())
+            elsewhere[index] += float(amount[~inside & ~external].sum())
     return Measured(tuple(starts.tolist()), values, outside, elsewhere, itself)
 
 
@@ -104,8 +104,8 @@ def _amounts(profile: KernelProfile, name: str, time_share: float | None) -> tup
         return ((counts.section, counts.pc, amount.astype(np.float64)),)
     reasons = [index for index, reason in enumerate(profile.reasons) if reason.name == name]
     if reasons:
-        here = np.isin(samples.reason, reasons)
-        return ((samples.section[here], samples.pc[here], samples.total[here].astype(np.float64)),)
+        mask = np.isin(samples.reason, reasons)
+        return ((samples.section[mask], samples.pc[mask], samples.total[mask].astype(np.float64)),)
     metric = profile.pc_metrics.get(name)
     return () if metric is None else ((metric.section, metric.pc, np.nan_to_num(metric.value)),)
 
@@ -130,10 +130,10 @@ class _Rows:
             return np.full(len(pc), -1)
         offset = np.minimum(pc, np.uint64((1 << _SECTION_BITS) - 1)).astype(np.int64)
         key = section.astype(np.int64) << _SECTION_BITS | offset
-        at = np.searchsorted(self._keys, key, side="right") - 1
-        function = self._functions[at]
-        index = (key - self._keys[at]) // INSTRUCTION_BYTES
-        inside = (at >= 0) & (section != EXTERNAL) & (index < self._sizes[function])
+        indices = np.searchsorted(self._keys, key, side="right") - 1
+        function = self._functions[indices]
+        index = (key - self._keys[indices]) // INSTRUCTION_BYTES
+        inside = (indices >= 0) & (section != EXTERNAL) & (index < self._sizes[function])
         return np.where(inside, self._starts[function] + index, -1)
 
 

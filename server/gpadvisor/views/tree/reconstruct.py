@@ -82,20 +82,20 @@ def reconstruct(
         sizes: nodes that a place of each function takes; one where it is not given.
         max_nodes: of all places; the costliest contexts are kept.
     """
-    made = _executed(tuple(edges)) if counted else tuple(edges)
-    weights, work = [edge.weight for edge in made], 0
+    call_edges = _executed(tuple(edges)) if counted else tuple(edges)
+    weights, work = [edge.weight for edge in call_edges], 0
     itself = list(range(len(costs)))
-    work += _give_weight(costs, made, weights, itself, root)  # step 2
-    circles = _circles(len(costs), made)  # step 3
+    work += _give_weight(costs, call_edges, weights, itself, root)  # step 2
+    circles = _circles(len(costs), call_edges)  # step 3
     # Samples in a circle of calls may have missed every call that enters it.
-    work += _give_weight(costs, made, weights, circles.of, root)
-    below, calls = _split(costs, made, weights, circles, root)  # step 4
+    work += _give_weight(costs, call_edges, weights, circles.of, root)
+    below, calls = _split(costs, call_edges, weights, circles, root)  # step 4
     sizes = sizes or [1] * len(costs)
     places, visits = _places(below, calls, circles, circles.of[root], sizes, max_nodes)
     return Contexts(
         places=tuple(places),
-        edges=tuple(replace(edge, weight=weight) for edge, weight in zip(made, weights, strict=True)),
-        work=work + 3 * len(made) + len(costs) + visits,
+        edges=tuple(replace(edge, weight=weight) for edge, weight in zip(call_edges, weights, strict=True)),
+        work=work + 3 * len(call_edges) + len(costs) + visits,
     )
 
 
@@ -146,21 +146,21 @@ def _give_weight(
     entered, spends = [False] * nodes, [False] * nodes
     for function, cost in enumerate(costs):
         spends[of[function]] |= cost > 0
-    for at, edge in enumerate(edges):
+    for index, edge in enumerate(edges):
         caller, callee = of[edge.caller], of[edge.callee]
         if caller != callee:
-            incoming[callee].append(at)
-            entered[callee] |= weights[at] > 0
-            spends[caller] |= weights[at] > 0
+            incoming[callee].append(index)
+            entered[callee] |= weights[index] > 0
+            spends[caller] |= weights[index] > 0
     entered[of[root]] = True
     visits, pending = len(edges), [node for node in range(nodes) if spends[node]]
     while pending:
         node = pending.pop()
         if not entered[node]:
             entered[node] = True
-            for at in incoming[node]:
-                weights[at] = 1.0
-                pending.append(of[edges[at].caller])
+            for index in incoming[node]:
+                weights[index] = 1.0
+                pending.append(of[edges[index].caller])
             visits += len(incoming[node])
     return visits
 
@@ -179,15 +179,15 @@ def _split(
     """What each node costs with all that it calls, and its calls."""
     into = [0.0] * len(circles.members)
     crossing = []
-    for at, edge in enumerate(edges):
+    for index, edge in enumerate(edges):
         caller, callee = circles.of[edge.caller], circles.of[edge.callee]
-        if caller != callee != circles.of[root] and weights[at] > 0:
-            into[callee] += weights[at]
-            crossing.append((at, caller, callee))
+        if caller != callee != circles.of[root] and weights[index] > 0:
+            into[callee] += weights[index]
+            crossing.append((index, caller, callee))
     calls: _Calls = [[] for _ in circles.members]
-    for at, caller, callee in crossing:
-        calls[caller].append((at, callee, weights[at] / into[callee]))
-    below = [sum(costs[one] for one in members) for members in circles.members]
+    for index, caller, callee in crossing:
+        calls[caller].append((index, callee, weights[index] / into[callee]))
+    below = [sum(costs[member] for member in members) for members in circles.members]
     for node in reversed(circles.order):
         below[node] += sum(share * below[callee] for _, callee, share in calls[node])
     return below, [[call for call in made if below[call[1]] > 0] for made in calls]
@@ -202,7 +202,7 @@ def _places(
     max_nodes: int,
 ) -> tuple[list[ContextPlace], int]:
     """The places, costliest first, and the number of calls that were followed."""
-    called = {callee for made in calls for _, callee, _ in made}
+    called = {callee for call in calls for _, callee, _ in call}
     heap: list[tuple[float, int, int, ContextPlace]] = []
     for node in circles.order:
         entry = Arrival.KERNEL if node == root else Arrival.UNKNOWN
@@ -214,14 +214,14 @@ def _places(
     left, pushed = max_nodes, len(heap)
     while heap:
         node = heap[0][2]
-        left -= sum(sizes[one] for one in circles.members[node]) + len(calls[node])
+        left -= sum(sizes[member] for member in circles.members[node]) + len(calls[node])
         if left < 0 and places:
             break
         place = heapq.heappop(heap)[3]
         places.append(place)
-        for at, callee, share in calls[node]:
+        for index, callee, share in calls[node]:
             factor = place.factor * share
-            one = ContextPlace(circles.members[callee], factor, Arrival.CALLED, len(places) - 1, at)
+            one = ContextPlace(circles.members[callee], factor, Arrival.CALLED, len(places) - 1, index)
             heapq.heappush(heap, (-factor * below[callee], pushed, callee, one))
             pushed += 1
     rest = [0.0] * len(below)

@@ -34,22 +34,22 @@ class RowsBuilder:
     def add(self, parent: int, row: TreeRow, key: Hashable = None) -> int:
         """The place of a row, or of one of the same parent and kind and the same name or ``key``."""
         same = (parent, row.kind, row.possible, key or (row.name, row.location, row.pc))
-        at = self._known.setdefault(same, len(self.rows))
-        if at == len(self.rows):
+        index = self._known.setdefault(same, len(self.rows))
+        if index == len(self.rows):
             self.rows.append(row)
             self.parents.append(parent)
         elif row.calls is not None:
-            self.rows[at] = replace(self.rows[at], calls=row.calls + (self.rows[at].calls or 0.0))
+            self.rows[index] = replace(self.rows[index], calls=row.calls + (self.rows[index].calls or 0.0))
         if key is not None:
-            self._names.setdefault(at, {}).update(dict.fromkeys(row.names or (row.name,)))
-        return at
+            self._names.setdefault(index, {}).update(dict.fromkeys(row.names or (row.name,)))
+        return index
 
     def finished(self) -> tuple[TreeRow, ...]:
         """The rows, those of several instantiations under the name that these share."""
-        for at, names in self._names.items():
+        for index, names in self._names.items():
             if len(names) > 1:
-                row = self.rows[at]
-                self.rows[at] = replace(row, name=template_name(row.name), names=tuple(names))
+                row = self.rows[index]
+                self.rows[index] = replace(row, name=template_name(row.name), names=tuple(names))
         return tuple(self.rows)
 
 
@@ -63,11 +63,11 @@ def summed(builder: RowsBuilder, spent: Values, columns: tuple[TreeColumn, ...])
     """
     rows, parents = builder.finished(), builder.parents
     exclusive, inclusive = spent, spent.copy()
-    for at in range(len(rows) - 1, 0, -1):
-        parent = parents[at]
-        inclusive[parent] += inclusive[at]
-        if rows[at].kind in WITHIN:
-            exclusive[parent] += exclusive[at]
+    for index in range(len(rows) - 1, 0, -1):
+        parent = parents[index]
+        inclusive[parent] += inclusive[index]
+        if rows[index].kind in WITHIN:
+            exclusive[parent] += exclusive[index]
     tree = CallTree(
         view=TreeView.TOP_DOWN,
         columns=columns,
@@ -96,16 +96,16 @@ def arranged(tree: CallTree, by: NDArray[np.float64]) -> CallTree:
     order, pending = [], [0]
     value = np.nan_to_num(by, nan=-np.inf)
     while pending:
-        at = pending.pop()
-        order.append(at)
-        pending.extend(sorted(below[at], key=lambda one: (value[one], -one)))
+        index = pending.pop()
+        order.append(index)
+        pending.extend(sorted(below[index], key=lambda one: (value[one], -one)))
     return picked(tree, order)
 
 
 def children(tree: CallTree) -> list[list[int]]:
     """The rows directly below each row."""
     below: list[list[int]] = [[] for _ in tree.rows]
-    for at, parent in enumerate(tree.parents):
+    for index, parent in enumerate(tree.parents):
         if parent != NO_ROW:
-            below[parent].append(at)
+            below[parent].append(index)
     return below

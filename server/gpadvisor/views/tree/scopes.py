@@ -95,8 +95,14 @@ class _StructureBuilder:
         """The inlined calls, outermost first, that a loop stands in: those of its jumps back."""
         if loop not in self._chains:
             of, blocks = self._function.loops[loop], self._function.blocks
-            latches = [blocks[one] for one in blocks[of.header].predecessors if one in of.blocks]
-            entries = [entry for one in latches if (entry := self._function.lines[one.end - 1]) is not None]
+            latches = [
+                blocks[predecessor]
+                for predecessor in blocks[of.header].predecessors
+                if predecessor in of.blocks
+            ]
+            entries = [
+                entry for latch in latches if (entry := self._function.lines[latch.end - 1]) is not None
+            ]
             chains = [entry.inline[::-1] for entry in entries]
             shared = min((_shared(chains[0], chain) for chain in chains), default=0)
             self._chains[loop] = chains[0][:shared] if chains else ()
@@ -111,10 +117,10 @@ def _inlined(frame: InlineFrame) -> CodeScope:
     return CodeScope(RowKind.INLINED, frame.function or "inlined function", frame.call_site, None)
 
 
-def _shared(one: Sequence[InlineFrame], other: Sequence[InlineFrame]) -> int:
+def _shared(frames: Sequence[InlineFrame], other: Sequence[InlineFrame]) -> int:
     """How many outermost inlined calls two chains have in common."""
-    pairs = zip(one, other, strict=False)
+    pairs = zip(frames, other, strict=False)
     return next(
         (level for level, (a, b) in enumerate(pairs) if a != b),
-        min(len(one), len(other)),
+        min(len(frames), len(other)),
     )

@@ -38,17 +38,17 @@ def render_folded(tree: CallTree, metric: Formula) -> str:
     paths: list[tuple[str, ...]] = []
     within: defaultdict[str, list[int]] = defaultdict(list)
     procedures: list[str] = []
-    for at, row in enumerate(tree.rows):
-        parent = tree.parents[at]
+    for index, row in enumerate(tree.rows):
+        parent = tree.parents[index]
         above = () if parent == NO_ROW else paths[parent]
-        paths.append((*above, names[at]) if len(above) < _MAX_DEPTH else above)
+        paths.append((*above, names[index]) if len(above) < _MAX_DEPTH else above)
         procedures.append(row.name if row.kind in PROCEDURES or parent == NO_ROW else procedures[parent])
-        within[procedures[at]].append(at)
+        within[procedures[index]].append(index)
     folded: defaultdict[tuple[str, ...], int] = defaultdict(int)
     sums = largest_remainder([float(itself[rows].sum()) for rows in within.values()])
     for rows, whole in zip(within.values(), sums, strict=True):
-        for at, number in zip(rows, largest_remainder(itself[rows].tolist(), whole), strict=True):
-            folded[paths[at]] += number
+        for index, number in zip(rows, largest_remainder(itself[rows].tolist(), whole), strict=True):
+            folded[paths[index]] += number
     return "".join(f"{';'.join(path)} {number}\n" for path, number in folded.items() if number)
 
 
@@ -56,9 +56,11 @@ def largest_remainder(amounts: Sequence[float], total: int | None = None) -> lis
     """Amounts rounded up or down to add up to ``total``: their sum rounded up, down or to the nearest."""
     whole = [math.floor(amount) for amount in amounts]
     left = (round(math.fsum(amounts)) if total is None else total) - sum(whole)
-    nearest = sorted(range(len(amounts)), key=lambda at: (whole[at] - amounts[at], at))
-    for at in nearest[:left]:
-        whole[at] += 1
+    nearest = sorted(
+        range(len(amounts)), key=lambda position: (whole[position] - amounts[position], position)
+    )
+    for index in nearest[:left]:
+        whole[index] += 1
     return whole
 
 
@@ -114,11 +116,11 @@ def _walk(tree: CallTree) -> Iterator[tuple[int, bool]]:
     below = children(tree)
     pending = [(0, True)]
     while pending:
-        at, opens = pending.pop()
-        yield at, opens
+        index, opens = pending.pop()
+        yield index, opens
         if opens:
-            pending.append((at, False))
-            pending.extend((one, True) for one in reversed(below[at]))
+            pending.append((index, False))
+            pending.extend((one, True) for one in reversed(below[index]))
 
 
 def _frame(row: TreeRow) -> str:
@@ -132,7 +134,7 @@ def _itself(tree: CallTree, metric: Formula) -> Values:
             f"metric '{metric.title}' is no sum over code, so nothing can be as wide as it; "
             "take a column, or columns added up"
         )
-    columns = {column.name: tree.stacked[:, at] for at, column in enumerate(tree.columns)}
+    columns = {column.name: tree.stacked[:, index] for index, column in enumerate(tree.columns)}
     stacked = metric.evaluate(columns)
     itself = stacked.copy()
     np.subtract.at(itself, np.array(tree.parents[1:], dtype=np.int64), stacked[1:])

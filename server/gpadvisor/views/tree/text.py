@@ -47,22 +47,22 @@ def render_text(
         rows: how many at most, those with the most; None for all.
         style: colours.
     """
-    shown = tree if rows is None else picked(tree, _most(tree, metrics[0], rows))
-    exclusive, inclusive = values(shown, metrics)
+    call_tree = tree if rows is None else picked(tree, _most(tree, metrics[0], rows))
+    exclusive, inclusive = values(call_tree, metrics)
     lines = _head(tree, metrics[0], width, style)
-    columns, cells = _columns(shown, metrics, exclusive, inclusive)
+    columns, cells = _columns(call_tree, metrics, exclusive, inclusive)
     columns += [
         Column(title="where", min_width=38, fit=_fit),
         Column(title="at", min_width=8, overflow=Overflow.CUT_START, drop=1),
     ]
     table = [
-        (*row, f"{'  ' * min(level, _DEEPEST)}{_where(shown, at)}", _place(shown, at))
-        for at, (row, level) in enumerate(zip(cells, _levels(shown), strict=True))
+        (*row, f"{'  ' * min(level, _DEEPEST)}{_where(call_tree, index)}", _place(call_tree, index))
+        for index, (row, level) in enumerate(zip(cells, _levels(call_tree), strict=True))
     ]
     lines += format_table(
-        columns, table, width=width, indent=1, style=_coloured(shown, style, len(columns) - 2)
+        columns, table, width=width, indent=1, style=_coloured(call_tree, style, len(columns) - 2)
     )
-    more = len(tree.rows) - len(shown.rows)
+    more = len(tree.rows) - len(call_tree.rows)
     if more > 0:
         lines.append(style.quiet(f"  ... and {plural(more, 'smaller row')}; --top 0 shows all"))
     for note in dict.fromkeys(clean(note) for kernel in tree.kernels for note in kernel.notes):
@@ -84,18 +84,18 @@ def _head(tree: CallTree, metric: Formula, width: int, style: Style) -> list[str
 def _most(tree: CallTree, metric: Formula, count: int) -> list[int]:
     """The rows with the most, with all above them, in their order."""
     table = tree.stacked if metric.is_additive else tree.inclusive
-    value = metric.evaluate({column.name: table[:, at] for at, column in enumerate(tree.columns)})
-    kept = {0}
+    value = metric.evaluate({column.name: table[:, index] for index, column in enumerate(tree.columns)})
+    result = {0}
     for at in np.argsort(-np.nan_to_num(value, nan=-np.inf), kind="stable").tolist():
         path, row = [], at
-        while row not in kept:
+        while row not in result:
             path.append(row)
             row = max(0, tree.parents[row])
-        if len(kept) + len(path) <= max(1, count):
-            kept.update(path)
-        elif len(kept) >= count:
+        if len(result) + len(path) <= max(1, count):
+            result.update(path)
+        elif len(result) >= count:
             break
-    return sorted(kept)
+    return sorted(result)
 
 
 def _columns(
@@ -111,16 +111,16 @@ def _columns(
             for row, value in zip(cells, table[:, 0].tolist(), strict=True):
                 row.append(percent(value / whole) if value else "")
     first = exclusive if tree.stacked is tree.exclusive else inclusive
-    for at, metric in enumerate(metrics):
-        if columns and TIME in metric.columns and at == 0:
+    for index, metric in enumerate(metrics):
+        if columns and TIME in metric.columns and index == 0:
             continue  # its shares are its values
-        columns.append(Column(title=clean(metric.title), right=True, drop=at + 1 if at else None))
-        for row, value in zip(cells, first[:, at].tolist(), strict=True):
+        columns.append(Column(title=clean(metric.title), right=True, drop=index + 1 if index else None))
+        for row, value in zip(cells, first[:, index].tolist(), strict=True):
             row.append(_figure(value, share=TIME in metric.columns and metric.is_additive))
     if any(row.calls is not None for row in tree.rows):
         columns.append(Column(title="calls", right=True, drop=len(metrics) + 2))
-        for row, one in zip(cells, tree.rows, strict=True):
-            row.append("" if one.calls is None else f"{one.calls:,.0f}")
+        for row, tree_row in zip(cells, tree.rows, strict=True):
+            row.append("" if tree_row.calls is None else f"{tree_row.calls:,.0f}")
     return columns, cells
 
 
@@ -139,13 +139,13 @@ def _levels(tree: CallTree) -> list[int]:
     return levels
 
 
-def _where(tree: CallTree, at: int) -> str:
-    row = tree.rows[at]
+def _where(tree: CallTree, index: int) -> str:
+    row = tree.rows[index]
     name = clean(row.name)
     if row.kind in {RowKind.LINE, RowKind.LOOP} and row.location is not None:
         place = None
-        while place is None and (at := tree.parents[at]) != NO_ROW:
-            place = tree.rows[at].location
+        while place is None and (index := tree.parents[index]) != NO_ROW:
+            place = tree.rows[index].location
         if place is not None and place.file == row.location.file:
             name = f"{'loop at ' if row.kind is RowKind.LOOP else ''}line {row.location.line}"
     if row.kind is RowKind.CIRCLE:
@@ -155,10 +155,10 @@ def _where(tree: CallTree, at: int) -> str:
     return f"possibly {name}" if row.possible else name
 
 
-def _place(tree: CallTree, at: int) -> str:
+def _place(tree: CallTree, index: int) -> str:
     """The line of a call, where no row of its own has it."""
-    row = tree.rows[at]
-    caller = tree.view is TreeView.BOTTOM_UP and tree.parents[at] > 0
+    row = tree.rows[index]
+    caller = tree.view is TreeView.BOTTOM_UP and tree.parents[index] > 0
     if row.location is None or not (caller or row.kind in {RowKind.HOST, RowKind.PYTHON, RowKind.INLINED}):
         return ""
     return f"{clean(row.location.file.replace(chr(92), '/').rpartition('/')[2])}:{row.location.line}"

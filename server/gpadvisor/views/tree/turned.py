@@ -35,9 +35,9 @@ def turned(tree: CallTree, view: TreeView) -> CallTree:
     """A tree from the top down as another view; its first row has everything, exclusive and inclusive."""
     if view is TreeView.TOP_DOWN:
         return tree
-    made, turn = RowsBuilder(), _Turn(tree)
-    places = turn.flat(made) if view is TreeView.FLAT else turn.bottom_up(made)
-    return _gathered(tree, view, made, places)
+    builder, turn = RowsBuilder(), _Turn(tree)
+    places = turn.flat(builder) if view is TreeView.FLAT else turn.bottom_up(builder)
+    return _gathered(tree, view, builder, places)
 
 
 class _Places:
@@ -57,44 +57,44 @@ class _Turn:
     def __init__(self, tree: CallTree) -> None:
         self._tree = tree
 
-    def flat(self, made: RowsBuilder) -> _Places:
+    def flat(self, builder: RowsBuilder) -> _Places:
         """Each procedure with its loops and lines."""
         places, of = _Places(), [0] * len(self._tree.rows)
         open_rows: Counter[int] = Counter()
-        for at, row, leaves in self._walk():
+        for index, row, leaves in self._walk():
             if row.kind in PROCEDURES:
                 if not leaves:
-                    of[at] = made.add(0, replace(row, calls=None, possible=False), _key(row))
+                    of[index] = builder.add(0, replace(row, calls=None, possible=False), _key(row))
             elif row.kind in WITHIN:
                 if not leaves:
-                    of[at] = made.add(of[self._tree.parents[at]], row)
+                    of[index] = builder.add(of[self._tree.parents[index]], row)
             else:
                 continue
             if leaves:
-                open_rows[of[at]] -= 1
+                open_rows[of[index]] -= 1
             else:
-                places.add(of[at], at, outermost=not open_rows[of[at]])
-                open_rows[of[at]] += 1
+                places.add(of[index], index, outermost=not open_rows[of[index]])
+                open_rows[of[index]] += 1
         return places
 
-    def bottom_up(self, made: RowsBuilder) -> _Places:
+    def bottom_up(self, builder: RowsBuilder) -> _Places:
         """Each procedure, and below it those that call it, with what of its cost is due to their calls."""
         places = _Places()
         open_rows: Counter[int] = Counter()
-        for at, row, leaves in self._walk():
+        for index, row, leaves in self._walk():
             if row.kind not in PROCEDURES:
                 continue
-            place = made.add(0, replace(row, calls=None, possible=False), _key(row))
+            place = builder.add(0, replace(row, calls=None, possible=False), _key(row))
             if leaves:
                 open_rows[place] -= 1
                 continue
             outermost = not open_rows[place]
             open_rows[place] += 1
-            places.add(place, at, outermost=outermost)
-            for one in self._callers(at):
-                caller = one if len(made.rows) < MAX_NODES else _FURTHER_CALLERS
-                place = made.add(place, caller, (_key(caller), caller.location))
-                places.add(place, at, outermost=outermost)
+            places.add(place, index, outermost=outermost)
+            for tree_row in self._callers(index):
+                caller = tree_row if len(builder.rows) < MAX_NODES else _FURTHER_CALLERS
+                place = builder.add(place, caller, (_key(caller), caller.location))
+                places.add(place, index, outermost=outermost)
                 if caller.kind in _LAST:
                     break
         return places
@@ -104,18 +104,18 @@ class _Turn:
         rows, below = self._tree.rows, children(self._tree)
         pending = [(0, False)]
         while pending:
-            at, leaves = pending.pop()
-            yield at, rows[at], leaves
+            index, leaves = pending.pop()
+            yield index, rows[index], leaves
             if not leaves:
-                pending.append((at, True))
-                pending.extend((one, False) for one in reversed(below[at]))
+                pending.append((index, True))
+                pending.extend((one, False) for one in reversed(below[index]))
 
-    def _callers(self, at: int) -> Iterator[TreeRow]:
+    def _callers(self, index: int) -> Iterator[TreeRow]:
         """Those above a row, innermost first, each at the line of its call."""
         rows, parents, levels = self._tree.rows, self._tree.parents, 0
-        call = rows[at].location if rows[at].kind is RowKind.INLINED else None
-        while (at := parents[at]) != NO_ROW and levels < _MAX_CALLERS:
-            row = rows[at]
+        call = rows[index].location if rows[index].kind is RowKind.INLINED else None
+        while (index := parents[index]) != NO_ROW and levels < _MAX_CALLERS:
+            row = rows[index]
             if row.kind in WITHIN:
                 call = call or (None if row.kind is RowKind.LOOP else row.location)
             elif row.kind is not RowKind.RUN:
@@ -130,8 +130,8 @@ def _key(row: TreeRow) -> tuple[str, str | None]:
     return template_name(row.name), None if row.location is None else row.location.file
 
 
-def _gathered(tree: CallTree, view: TreeView, made: RowsBuilder, places: _Places) -> CallTree:
-    rows = made.finished()
+def _gathered(tree: CallTree, view: TreeView, builder: RowsBuilder, places: _Places) -> CallTree:
+    rows = builder.finished()
     exclusive = _table(tree.exclusive, places.own, len(rows))
     inclusive = _table(tree.inclusive, places.whole, len(rows))
     exclusive[0] = inclusive[0] = tree.inclusive[0]
@@ -139,15 +139,15 @@ def _gathered(tree: CallTree, view: TreeView, made: RowsBuilder, places: _Places
         tree,
         view=view,
         rows=rows,
-        parents=tuple(made.parents),
+        parents=tuple(builder.parents),
         exclusive=exclusive,
         inclusive=inclusive,
     )
 
 
 def _table(of: Values, places: Sequence[tuple[int, int]], length: int) -> Values:
-    made = np.zeros((length, of.shape[1]))
+    result = np.zeros((length, of.shape[1]))
     if places:
         new, old = np.array(places, dtype=np.int64).T
-        np.add.at(made, new, of[old])
-    return made
+        np.add.at(result, new, of[old])
+    return result

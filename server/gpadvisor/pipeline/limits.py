@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No estimate beyond what its change leaves as it is: ceilings of the roofline, and the bound of GPUPerf.
+
+A ceiling bounds a change that leaves the load below it as it is; the bound of the model, one whose samples
+and units are all of the benefits that it has a part in. Neither says anything of other changes: a tile moves
+less, a cure of scattered accesses moves the wall itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from gpadvisor.advice import Evaluated
+from gpadvisor.advice.evaluate import EstimatedMatch
+from gpadvisor.errors import ProfileMismatchError
+from gpadvisor.estimators import constants
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.stall_elimination import issue_relief
+from gpadvisor.model.advice import Estimate
+from gpadvisor.model.estimate import EstimateCap
+from gpadvisor.model.figures import factor
+from gpadvisor.report.words import percent
+from gpadvisor.views.potential.build import potential
+from gpadvisor.views.potential.model import Potential
+from gpadvisor.views.potential.saved import bounding
+from gpadvisor.views.potential.words import GPUPERF, bound_reason
+from gpadvisor.views.roofline.advice import left_alone
+from gpadvisor.views.roofline.build import kernel_ceilings
+from gpadvisor.views.roofline.model import Ceiling
+
+
+def within_limits(context: KernelContext, name: str, evaluated: Evaluated) -> Evaluated:
+    """What the optimizers answered, each estimate lowered to the nearest limit of its kind.
+
+    Args:
+        context: the kernel.
+        name: its demangled name.
+        evaluated: findings and rejections.
+    """
+    findings, rejected = evaluated
+    if all(finding.estimate is None or finding.estimate.high <= 1 for finding in findings):
+        return evaluated
+    ceilings: Sequence[Ceiling] = ()
+    model: Potential | None = None
+    with suppress(ProfileMismatchError):  # of what was not counted nothing is known
+        ceilings = kernel_ceilings(context, name)
+        model = potential(context, name)
+    return tuple(_within(context, match, ceilings, model) for match in findings), rejected
+
+
+def _within(
+    context: KernelContext, one: EstimatedMatch, ceilings: Sequence[Ceiling], model: Potential | None
+) -> EstimatedMatch:
+    if one.estimate is None:
+        return one
+    match, blame = one.match, context.blame
+    relieves = (*match.relieves, *(() if blame is None else issue_relief(blame, match)))
+    limits: list[tuple[float, str, str]] = []
+    kept = left_alone(ceilings, relieves, relaunched=match.parallel is not None)
+    if kept is not None:
+        reason = (
+            f"{kept.name} is at {percent(kept.use)} of its peak, which it leaves as it is ({kept.source})"
+        )
+        limits.append((kept.factor, kept.name, reason))
+    saved = bounding(match, relieves, blame)
+    if model is not None and saved:
+        bound = model.bound(*saved, off=constants.MODEL_OFF)
+        limits.append((bound, GPUPERF, bound_reason(model, saved)))
+    if not limits:
+        return one
+    return replace(one, estimate=_lowered(one.estimate, *min(limits)))
+
+
+def _lowered(estimate: Estimate, most: float, limit: str, reason: str) -> Estimate:
+    """An estimate no higher than a limit; its ends allow for how times differ from run to run."""
+    most = max(1.0, most)
+    high = most * (1 + constants.RUN_TO_RUN)
+    if estimate.expected <= most and estimate.high <= high:
+        return estimate
+    expected = min(estimate.expected, most)
+    cap = EstimateCap(limit=limit, speedup=most, before=estimate.expected, reason=reason)
+    return replace(
+        estimate,
+        low=min(estimate.low, expected * (1 - constants.RUN_TO_RUN)),
+        expected=expected,
+        high=min(estimate.high, high),
+        reasons=(*estimate.reasons, f"at most {factor(most)}: {reason}"),
+        cap=cap,
+    )

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Timelines of runs: read in a child process with limits, and joined with advice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from gpadvisor.advice.in_run import in_run, part_of, untold
+from gpadvisor.errors import GpadvisorError, ProfileFormatError, ProfileMismatchError, ToolError
+from gpadvisor.model.advice import KernelAdvice
+from gpadvisor.model.timeline import DeviceIdleness, IdleShare, KernelName, KernelTime, RunTimes
+from gpadvisor.sandbox.children import call
+
+_READER: Final = "gpadvisor.pipeline.timeline:answer"
+_SECONDS: Final = 550.0
+_MEMORY_BYTES: Final = 4 << 30
+_OUTPUT_BYTES: Final = 256 << 20
+_MOST_NS: Final = 1 << 62
+
+
+def idle_of(path: Path) -> tuple[DeviceIdleness, ...]:
+    """The idle time of each device of a trace.
+
+    Raises:
+        ProfileFormatError: it is none, or damaged, or too large for the child.
+    """
+    try:
+        return tuple(_device(one) for one in _asked(path, "idleness")["devices"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _failed(path, error) from error
+
+
+def run_times_of(path: Path) -> RunTimes:
+    """What the kernels of a traced run take of it.
+
+    Raises:
+        ProfileFormatError: it is no trace, or damaged, or too large for the child.
+    """
+    try:
+        said = _asked(path, "kernels")
+        span, busy = _span(said)
+        return RunTimes(span_ns=span, busy_ns=busy, kernels=tuple(map(_kernel, said["kernels"])))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _failed(path, error) from error
+
+
+def in_timeline(kernels: Sequence[KernelAdvice], path: Path) -> tuple[KernelAdvice, ...]:
+    """Advice with what it is worth for a traced run.
+
+    Raises:
+        ProfileFormatError: the trace cannot be read.
+        ProfileMismatchError: it has none of the kernels.
+    """
+    times = run_times_of(path)
+    advised = tuple(in_run(kernel, part_of(kernel, times, path.name)) for kernel in kernels)
+    if untold(advised):
+        raise ProfileMismatchError(
+            f"{path} has no launch of {advised[0].name} or of another kernel of the report: it is of another"
+            " program or of another build"
+        )
+    return advised
+
+
+def answer(request: bytes) -> bytes:
+    """Read the trace at a ``path`` for ``what`` is asked (JSON); an error is its ``message``."""
+    from gpadvisor.advice.idleness import idleness  # noqa: PLC0415 of the child
+    from gpadvisor.advice.in_run import run_times  # noqa: PLC0415 of the child
+    from gpadvisor.store.timeline import read_timeline  # noqa: PLC0415 of the child
+
+    asked = json.loads(request)
+    path = Path(asked["path"])
+    said: dict[str, Any]
+    try:
+        timeline = read_timeline(path)
+        if asked["what"] == "kernels":
+            said = asdict(run_times(timeline))
+        elif not len(timeline.calls.start_ns):
+            said = {"message": f"{path} has no calls of CUDA: nsys profile --trace cuda records them"}
+        else:
+            said = {"devices": [asdict(one) for one in idleness(timeline)]}
+    except GpadvisorError as error:
+        said = {"message": str(error)}
+    except MemoryError:
+        said = {"message": f"{path} needs too much memory; trace a part of the run"}
+    return json.dumps(said).encode()
+
+
+def _asked(path: Path, text: str) -> Mapping[str, Any]:
+    try:
+        data = call(
+            _READER,
+            json.dumps({"path": str(path.absolute()), "what": text}).encode(),
+            timeout_seconds=_SECONDS,
+            memory_bytes=_MEMORY_BYTES,
+            output_bytes=_OUTPUT_BYTES,
+        )
+    except ToolError as error:
+        raise _failed(path, error) from error
+    said: Any = json.loads(data)
+    if "message" in said:
+        raise ProfileFormatError(str(said["message"]))
+    return dict(said)
+
+
+def _failed(path: Path, error: Exception) -> ProfileFormatError:
+    return ProfileFormatError(
+        f"the process that read {path} failed ({error}); it is damaged or too large: trace a part of the run"
+    )
+
+
+def _span(said: Mapping[str, Any]) -> tuple[int, int]:
+    span, busy = int(said["span_ns"]), int(said["busy_ns"])
+    if not 0 <= busy <= span < _MOST_NS:
+        raise ValueError("times that no run has")
+    return span, busy
+
+
+def _device(said: Mapping[str, Any]) -> DeviceIdleness:
+    span, busy = _span(said)
+    return DeviceIdleness(
+        device=int(said["device"]),
+        span_ns=span,
+        busy_ns=busy,
+        gaps=int(said["gaps"]),
+        by_call=tuple(map(_share, said["by_call"])),
+        by_end=tuple(map(_share, said["by_end"])),
+    )
+
+
+def _share(said: Mapping[str, Any]) -> IdleShare:
+    return IdleShare(name=str(said["name"]), idle_ns=float(said["idle_ns"]), gaps=int(said["gaps"]))
+
+
+def _kernel(said: Mapping[str, Any]) -> KernelTime:
+    name, shape = said["name"], said["shape"]
+    return KernelTime(
+        name=KernelName(mangled=str(name["mangled"]), demangled=str(name["demangled"])),
+        shape=None if shape is None else tuple(map(int, shape)),
+        launches=int(said["launches"]),
+        alone_ns=int(said["alone_ns"]),
+        shared_ns=float(said["shared_ns"]),
+        union_ns=int(said["union_ns"]),
+    )

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Timelines of runs: the SQLite export of Nsight Systems, and Chrome traces as PyTorch writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from gpadvisor.errors import ProfileFormatError
+from gpadvisor.files import open_file
+from gpadvisor.model.timeline import Timeline
+from gpadvisor.store.timeline.chrome import read_chrome
+from gpadvisor.store.timeline.nsys import read_nsys
+
+_SQLITE: Final = b"SQLite format 3\0"
+_GZIP: Final = b"\x1f\x8b"
+_BLANK: Final = b" \t\r\n\xef\xbb\xbf"
+
+
+def read_timeline(path: Path) -> Timeline:
+    """Read a trace of any of these formats.
+
+    Raises:
+        ProfileFormatError: it is none, damaged, or without work of a GPU.
+    """
+    try:
+        with open_file(path) as stream:
+            head = stream.read(64)
+    except OSError as error:
+        raise ProfileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
+    if head.startswith(_SQLITE):
+        return read_nsys(path)
+    if head.startswith(_GZIP) or head.lstrip(_BLANK)[:1] in {b"{", b"["}:
+        return read_chrome(path)
+    raise ProfileFormatError(
+        f"{path} is no timeline: neither a SQLite export of Nsight Systems (nsys export --type sqlite"
+        " REPORT) nor a Chrome trace, as PyTorch writes it"
+    )

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Chrome trace (JSON) as PyTorch's profiler writes it, read event by event."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import ijson
+
+from gpadvisor.errors import ProfileFormatError
+from gpadvisor.files import open_file
+from gpadvisor.model.timeline import KernelName, Timeline
+from gpadvisor.store.timeline.columns import NO_SHAPE, Numbers, call_rows, timeline, work_rows
+
+MAX_BYTES: Final = 16 << 30
+"""Of the text, unpacked."""
+_KERNELS: Final = frozenset({"kernel"})
+_OTHER_WORK: Final = frozenset({"gpu_memcpy", "gpu_memset", "memcpy", "memset"})
+_CALLS: Final = frozenset({"cuda_runtime", "cuda_driver", "runtime"})
+_NS: Final = 1000  # a microsecond
+
+
+def read_chrome(path: Path) -> Timeline:
+    """Read a trace, packed by gzip or not.
+
+    Raises:
+        ProfileFormatError: it is none, damaged, or without work of a GPU.
+    """
+    try:
+        with open_file(path) as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            if packed:
+                with gzip.open(raw) as stream:
+                    return _timeline(stream)
+            return _timeline(raw)
+    except (ijson.JSONError, OSError, EOFError, zlib.error, ValueError, TypeError, ArithmeticError) as error:
+        raise ProfileFormatError(
+            f"{path} cannot be read as a Chrome trace ({error}); export it again, with"
+            " torch.profiler's ProfilerActivity.CUDA among the activities"
+        ) from error
+
+
+class _Readable(Protocol):
+    def read(self, size: int = -1, /) -> bytes: ...
+    def seek(self, place: int, /) -> int: ...
+
+
+class _Limited:
+    """A stream with a first line of defence against what unpacks without end."""
+
+    def __init__(self, stream: _Readable) -> None:
+        self._stream = stream
+        self._left = MAX_BYTES
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise ValueError(f"it has more than {MAX_BYTES >> 30} GiB; trace a part of the run")
+        return data
+
+
+def _timeline(stream: _Readable) -> Timeline:
+    work, calls = work_rows(), call_rows()
+    kernels, called = Numbers[str](), Numbers[str]()
+    devices, threads = Numbers[object](), Numbers[object]()
+    for event in _events(stream):
+        category = str(event.get("cat", "")).lower()
+        about = event.get("args")
+        about = about if isinstance(about, dict) else {}
+        if category in _KERNELS or category in _OTHER_WORK:
+            is_kernel = category in _KERNELS
+            device = about.get("device", event.get("pid"))
+            work.add(
+                *_times(event),
+                device if type(device) is int else -2 - devices.of(str(device)),
+                _whole(about.get("correlation")),
+                kernels.of(str(event.get("name"))) if is_kernel else None,
+                *(_shape(about) if is_kernel else NO_SHAPE),
+            )
+        elif category in _CALLS:
+            thread = threads.of((str(event.get("pid")), str(event.get("tid"))))
+            calls.add(
+                *_times(event),
+                thread,
+                _whole(about.get("correlation")),
+                called.of(str(event.get("name"))),
+            )
+    names = [KernelName(mangled=name, demangled=name) for name in kernels.found]
+    return timeline(work, calls, names, list(called.found))
+
+
+def _events(stream: _Readable) -> Iterator[dict[str, Any]]:
+    """The complete events of a trace, which is a list of them or has one."""
+    head = stream.read(1)
+    while head.isspace():
+        head = stream.read(1)
+    stream.seek(0)
+    where = "item" if head == b"[" else "traceEvents.item"
+    for event in ijson.items(_Limited(stream), where):
+        if isinstance(event, dict) and event.get("ph") == "X":
+            yield event
+
+
+def _times(event: dict[str, Any]) -> tuple[int, int]:
+    start, lasts = event.get("ts"), event.get("dur")
+    if not isinstance(start, int | Decimal) or not isinstance(lasts, int | Decimal):
+        raise ValueError(f"an event has the times {start!r} and {lasts!r}")  # noqa: TRY004 a bad file
+    return int(start * _NS), int((start + lasts) * _NS)
+
+
+def _whole(value: object) -> int | None:
+    return value if type(value) is int else None
+
+
+def _shape(about: dict[str, Any]) -> tuple[int | None, ...]:
+    found = [*(about.get("grid") or ()), *(about.get("block") or ())]
+    whole = tuple(value for value in found if type(value) is int)
+    return whole if len(whole) == len(NO_SHAPE) == len(found) else NO_SHAPE

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What readers of timelines fill: columns of whole numbers, and names by number."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpadvisor.model.timeline import DeviceWork, HostCalls, KernelName, Timeline
+
+Named = TypeVar("Named")
+MAX_ROWS: Final = 20_000_000
+NO_SHAPE: Final = (None,) * 6  # of a grid and a block
+_MOST: Final = 1 << 62
+_WORK: Final = 11
+_CALLS: Final = 5
+
+
+class Numbers(Generic[Named]):
+    """Values by the number that the first of each got."""
+
+    def __init__(self) -> None:
+        self.found: dict[Named, int] = {}
+
+    def of(self, value: Named) -> int:
+        """The number of a value."""
+        return self.found.setdefault(value, len(self.found))
+
+
+class TraceRows:
+    """TraceRows of as many whole numbers each."""
+
+    def __init__(self, width: int) -> None:
+        self._flat = array("q")
+        self._width = width
+
+    def add(self, *values: Any) -> None:
+        """One more row; what is absent (None) is -1.
+
+        Raises:
+            ValueError: something else than whole numbers, or more rows than are read.
+        """
+        if len(self._flat) >= MAX_ROWS * self._width:
+            raise ValueError(f"it has more than {MAX_ROWS:,} rows; trace a part of the run")
+        whole = [-1 if value is None else value for value in values]
+        if not all(type(value) is int and -_MOST < value < _MOST for value in whole):
+            raise ValueError(f"a row has {values!r} where whole numbers are")
+        self._flat.extend(whole)
+
+    def columns(self) -> NDArray[np.int64]:
+        """All of them, by row and column."""
+        return np.frombuffer(self._flat, np.int64).reshape(-1, self._width)
+
+
+def work_rows() -> TraceRows:
+    """Start, end, device, correlation, kernel (-1: a copy or a memset), and its grid and block."""
+    return TraceRows(_WORK)
+
+
+def call_rows() -> TraceRows:
+    """Start, end, thread, correlation and name."""
+    return TraceRows(_CALLS)
+
+
+def timeline(
+    work: TraceRows, calls: TraceRows, kernels: Sequence[KernelName], names: Sequence[str]
+) -> Timeline:
+    """The rows as a timeline.
+
+    Raises:
+        ValueError: there is no work of a GPU, or a clock ran back.
+    """
+    of_device, of_host = work.columns(), calls.columns()
+    if not len(of_device):
+        raise ValueError("it has no kernel, copy or memset; trace CUDA as well")
+    for rows in (of_device, of_host):
+        if len(rows) and (bool((rows[:, 1] < rows[:, 0]).any()) or int(rows[:, 0].min()) < 0):
+            raise ValueError("something in it ends before it begins")
+    return Timeline(
+        work=DeviceWork(
+            start_ns=of_device[:, 0],
+            end_ns=of_device[:, 1],
+            device=of_device[:, 2],
+            correlation=of_device[:, 3],
+            kernel=of_device[:, 4],
+            shape=of_device[:, 5:],
+        ),
+        calls=HostCalls(
+            start_ns=of_host[:, 0],
+            end_ns=of_host[:, 1],
+            thread=of_host[:, 2],
+            correlation=of_host[:, 3],
+            name=of_host[:, 4],
+        ),
+        names=tuple(names),
+        kernels=tuple(kernels),
+    )
