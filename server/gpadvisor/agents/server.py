@@ -81,8 +81,8 @@ class _Served:
         try:
             tool = self.tools.get(params.name)
             if tool is None:
-                sentence = ", ".join(self.tools)
-                raise UsageError(f"there is no tool '{short(params.name, 80)}'; there are {sentence}")
+                names = ", ".join(self.tools)
+                raise UsageError(f"there is no tool '{short(params.name, 80)}'; there are {names}")
             given = tool.checked(params.arguments or {})
             roots = await self._roots(context, params)
             if isinstance(roots, types.InputRequiredResult):

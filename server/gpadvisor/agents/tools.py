@@ -104,8 +104,8 @@ class AgentTool:
         """
         for name in given:
             if name not in self.arguments:
-                text = ", ".join(self.arguments)
-                raise UsageError(f"{self.name} takes no '{str(name)[:80]}'; it takes {text}")
+                names = ", ".join(self.arguments)
+                raise UsageError(f"{self.name} takes no '{str(name)[:80]}'; it takes {names}")
         for name, argument in self.arguments.items():
             if name not in given and argument.required:
                 raise UsageError(f"{self.name} needs '{name}': {argument.doc}")

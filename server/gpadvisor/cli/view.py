@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
             sources=not arguments.no_sources,
         )
     write_atomically(output, page.text.encode())
-    sentence = os.path.relpath(output)
+    relative = os.path.relpath(output)
     opened = not arguments.no_open and open_in_browser(output)
-    say(f"{'opened' if opened else 'wrote'} {sentence if not sentence.startswith('..') else output}")
+    say(f"{'opened' if opened else 'wrote'} {relative if not relative.startswith('..') else output}")
     return 0

@@ -118,9 +118,9 @@ class ElfImage:
 
     def _string(self, table: bytes, index: int, offset: int) -> str:
         """The zero-ended string at an offset of a string table, decoded once."""
-        sentence = self._names.get((index, offset))
-        if sentence is not None:
-            return sentence
+        name = self._names.get((index, offset))
+        if name is not None:
+            return name
         end = table.find(b"\0", offset)
         raw = table[offset : end if end >= 0 else len(table)]
         self._name_bytes += len(raw)

@@ -93,8 +93,8 @@ def timing_of(arch: str) -> tuple[Timing, SimulatedDevice]:
     document = _document()
     name = base_architecture(arch)
     if name is None or name not in document:
-        text = ", ".join(key for key in document if key.startswith("sm_"))
-        raise UnknownArchitectureError(f"the simulator has no timing table for {arch!r}; it has {text}")
+        names = ", ".join(key for key in document if key.startswith("sm_"))
+        raise UnknownArchitectureError(f"the simulator has no timing table for {arch!r}; it has {names}")
     rows: dict[str, Any] = {**document["default"], **document[name]}
     title = rows.pop("name")
     values = {

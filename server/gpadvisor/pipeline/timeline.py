@@ -89,11 +89,11 @@ def answer(request: bytes) -> bytes:
     return json.dumps(said).encode()
 
 
-def _asked(path: Path, text: str) -> Mapping[str, Any]:
+def _asked(path: Path, what: str) -> Mapping[str, Any]:
     try:
         data = call(
             _READER,
-            json.dumps({"path": str(path.absolute()), "what": text}).encode(),
+            json.dumps({"path": str(path.absolute()), "what": what}).encode(),
             timeout_seconds=_SECONDS,
             memory_bytes=_MEMORY_BYTES,
             output_bytes=_OUTPUT_BYTES,

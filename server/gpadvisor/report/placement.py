@@ -54,7 +54,7 @@ class RepositoryPlaces:
 
     def of(self, suggestion: Suggestion) -> SourceLocation | None:
         """The place to show it at, as profiled: a changed end of a dependency, else the first of them."""
-        usable = [fromkey for fromkey in dict.fromkeys(_candidates(suggestion)) if self._is_usable(fromkey)]
+        usable = [place for place in dict.fromkeys(_candidates(suggestion)) if self._is_usable(place)]
         return next(filter(self._is_changed, usable), usable[0] if usable else None)
 
     def _is_usable(self, location: SourceLocation) -> bool:

@@ -288,8 +288,8 @@ def _some(places: Sequence[str]) -> str:
     lines = [place for place in places if "0x" not in place]
     shown = (lines or places)[:_SHOWN_PLACES]
     more = len(places) - len(shown)
-    sentence = ", ".join(shown)
-    return f"{sentence} and {more} more place{'s' if more > 1 else ''}" if more > 0 else sentence
+    listed = ", ".join(shown)
+    return f"{listed} and {more} more place{'s' if more > 1 else ''}" if more > 0 else listed
 
 
 def _cure(

@@ -42,8 +42,8 @@ def find_kernel(program: Program, kernel: str) -> Function:
     for function in kernels:
         if kernel in {function.name, function.demangled, function.demangled.partition("(")[0]}:
             return function
-    text = ", ".join(one.demangled for one in kernels) or "none"
-    raise UsageError(f"the program has no kernel {kernel!r}; it has {text}")
+    names = ", ".join(kernel.demangled for kernel in kernels) or "none"
+    raise UsageError(f"the program has no kernel {kernel!r}; it has {names}")
 
 
 def share_of_sm(

@@ -33,8 +33,8 @@ class HotLine:
     @property
     def text(self) -> str:
         """What the share is of."""
-        sentence = "samples" if self.samples else "executed instructions"
-        return f"{percent(self.share)} of the {sentence} of `{self.kernel_name}`"
+        counted = "samples" if self.samples else "executed instructions"
+        return f"{percent(self.share)} of the {counted} of `{self.kernel_name}`"
 
 
 def heat(analysis: EditorAnalysis, file: PlacedFile, options: Options) -> tuple[HotLine, ...]:

@@ -154,12 +154,12 @@ def _kernel(index: int, known: SummedKernel, rows: Sequence[Document]) -> Docume
     share = (main["time_ns"] or 0.0) / time if time else main["launches"] / launches
     kernel["metrics"] = {CONFIGURATIONS: len(rows), CONFIGURATION_SHARE: share}
     if len(rows) > 1:
-        sentence = "time" if time else "number"
+        weight = "time" if time else "number"
         kernel["problems"].append(
             {
                 "code": ProblemCode.MIXED_CONFIGURATIONS.value,
                 "message": f"the {launches} launches of {known.demangled} have {len(rows)} configurations,"
-                f" whose samples are added up; the one shown has {100 * share:.0f} % of their {sentence}",
+                f" whose samples are added up; the one shown has {100 * share:.0f} % of their {weight}",
             }
         )
     return kernel

@@ -91,10 +91,10 @@ def _walls(root: ET.Element, axes: Axes, roofline: Roofline) -> None:
         width = access.width_bytes or 4
         shared = access.space is AccessSpace.SHARED
         x = 1 / (no_conflict(width) if shared else stride_1(width))
-        sentence = f"{width} bytes without conflict" if shared else f"neighbouring values of {width} bytes"
+        wall = f"{width} bytes without conflict" if shared else f"neighbouring values of {width} bytes"
         names = walls.setdefault(x, (f"{1 / x:.0f} B", []))[1]
-        if sentence not in names:
-            names.append(sentence)
+        if wall not in names:
+            names.append(wall)
     for x, (label, names) in sorted(walls.items()):
         where = axes.x(x)
         group = ET.SubElement(root, "g", {"class": "wall"})
@@ -202,10 +202,10 @@ def _points(root: ET.Element, axes: Axes, roofline: Roofline) -> None:
             continue
         height = intensity * moved.rate
         group = ET.SubElement(root, "g", {"class": CLASS_OF[level]})
-        sentence = "sector" if space is AccessSpace.GLOBAL else "wavefront"
+        unit = "sector" if space is AccessSpace.GLOBAL else "wavefront"
         ET.SubElement(
             group, "title"
-        ).text = f"accesses to {space.value} memory alone: {intensity:.4g} for each {sentence}"
+        ).text = f"accesses to {space.value} memory alone: {intensity:.4g} for each {unit}"
         where = _at(axes.x(intensity), axes.y(height))
         ET.SubElement(group, "circle", {"class": "open", **where, "r": str(_RADIUS)})
 
