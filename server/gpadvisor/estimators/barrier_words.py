@@ -54,19 +54,19 @@ def _surest(redundant: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
     return redundant
 
 
+def stages_own(redundant: tuple[StaticSite, ...]) -> bool:
+    """Whether barriers are those behind which each thread reads only what it wrote itself."""
+    return bool(redundant) and redundant[0].detail == _NEEDLESS[Needless.OWN]
+
+
 def redundant_advice(context: KernelContext, redundant: tuple[StaticSite, ...]) -> str:
     """What can be removed, and what to see to before: the code shows one build of the source."""
     kind = redundant[0].detail
     places = list(dict.fromkeys(site_text(context, site) for site in redundant))
     several = len(places) > 1
     where = f"barrier{'s' if several else ''} at {', '.join(places[:SHOWN])}"
-    cure = f"Remove the {where}{_in_all_uses(context, redundant[0])}"
+    cure = f"Remove the {where}{in_all_uses(context, redundant[0])}"
     them = "them" if several else "it"
-    if kind == _NEEDLESS[Needless.OWN]:
-        return (
-            f"{cure}, unless two arrays of the kernel overlap: behind {them} each thread reads from shared "
-            "memory only what it wrote itself. Keep that in registers, without the array."
-        )
     if kind == _NEEDLESS[Needless.NOTHING_SHARED]:
         return f"{cure}: no access of one thread needs {them} before one of another."
     return (
@@ -75,7 +75,7 @@ def redundant_advice(context: KernelContext, redundant: tuple[StaticSite, ...]) 
     )
 
 
-def _in_all_uses(context: KernelContext, site: StaticSite) -> str:
+def in_all_uses(context: KernelContext, site: StaticSite) -> str:
     """Of a template, other instantiations may be in other files, as other callers of an inlined function."""
     function = context.program.functions[site.function]
     entry = function.lines[site.index]

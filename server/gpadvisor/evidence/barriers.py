@@ -69,8 +69,7 @@ def needless_barriers(
     return {
         (function.id, index): kind
         for function in program.functions
-        if not _calls_device_code(program, function)
-        for index, kind in needless_in(function).items()
+        for index, kind in _needless_of(program, function).items()
         if (entry := function.lines[index]) is None or entry.location not in needed
         if others is not None or not _is_shared_line(function, index)
     }
@@ -94,8 +93,13 @@ def _needed_lines(program: Program) -> frozenset[SourceLocation]:
         entry.location
         for function in program.functions
         for index, entry in enumerate(function.lines)
-        if entry is not None and is_barrier(function, index) and index not in needless_in(function)
+        if entry is not None and is_barrier(function, index)
+        if index not in _needless_of(program, function)
     )
+
+
+def _needless_of(program: Program, function: Function) -> Mapping[int, Needless]:
+    return {} if _calls_device_code(program, function) else needless_in(function)
 
 
 def _calls_device_code(program: Program, function: Function) -> bool:
@@ -108,7 +112,7 @@ def _calls_device_code(program: Program, function: Function) -> bool:
 
 @lru_cache(maxsize=64)
 def needless_in(function: Function) -> Mapping[int, Needless]:
-    """Barriers of a kernel that order no access of one thread before one of another, by index.
+    """Barriers of a kernel that calls no device code and order no access of one thread before another's.
 
     All of them can go at once. Nothing is said where threads may come to the barriers on different ways:
     there one barrier can be the counterpart of another, and without one of them warps fall out of step.
@@ -275,7 +279,7 @@ def _stores_constant(function: Function, index: int) -> bool:
     value = stored_value(store)
     for earlier in reversed(function.instructions[:index]):
         if value in earlier.defs:
-            computed = earlier.info.opclass in _NO_ACCESS - {OpcodeClass.SPECIAL_REGISTER}
+            computed = earlier.info.opclass in _NO_ACCESS - {OpcodeClass.SPECIAL_REGISTER, OpcodeClass.CALL}
             return computed and not earlier.uses
     return True
 
@@ -341,6 +345,7 @@ _NO_ACCESS: Final = frozenset(
         OpcodeClass.SPECIAL_REGISTER,
         OpcodeClass.WARP_SYNC,
         OpcodeClass.BRANCH,
+        OpcodeClass.CALL,  # of library math, which accesses nothing that threads share
         OpcodeClass.EXIT,
         OpcodeClass.NOP,
     }

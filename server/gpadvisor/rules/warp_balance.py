@@ -23,7 +23,8 @@ their work, or the latency of whatever the last one waits for just before.
 - Divide the work before it evenly over warps, or give the few busy warps less to do alone.
 - Where only the threads of one warp exchange data, use `__syncwarp()` or a shuffle.
 - On sm_80 and newer, split arrive and wait (`cuda::barrier`), and do independent work in between.
-- Where each thread reads back from shared memory only what it wrote itself, keep that in registers.
+- Where each thread reads back from shared memory only what it wrote itself, keep that in registers: the
+  array and its barrier only cost.
 
 ## Example
 
@@ -48,7 +49,8 @@ few warps that work are those whose other threads are idle: that is told once.
 
 ## How the gain is estimated
 
-GPA Eq. 2 with the synchronization stalls. In the paper's Table III the four kernels of this kind gained
+GPA Eq. 2 with the synchronization stalls. Of staging that only its own thread reads, every stall of its
+stores, loads and barriers counts, and goes. In the paper's Table III the four kernels of this kind gained
 0.22 to 1.06 times what was matched, 0.63 on average. Of a tree in a loop, every stall of its instructions
 counts, and their load on the units: five of its levels fit in a warp, which one warp runs then instead of
 all; at the high end shuffles replace all of it, and the expected value lies between.
@@ -69,10 +71,12 @@ from gpadvisor.estimators.barrier_words import (
     needless_sites,
     redundant_advice,
     site_text,
+    stages_own,
     tree_advice,
     waited_barriers,
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
+from gpadvisor.estimators.own_staging import staging_advice, staging_match
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.uneven_work import uneven_work
@@ -132,6 +136,9 @@ def _match(context: KernelContext) -> Match | Rejection:
     if context.profile is not None and not redundant:
         alike = waits & common_loads(blame, context.program, context.profile)
     rows = np.flatnonzero(waits & ~alike)
+    if stages_own(redundant):
+        staged = staging_match(context, blame, rows, redundant)
+        return staged or Rejection(code=_CODE, reason=_NO_STAGING)
     if not samples(blame, rows):
         return Rejection(code=_CODE, reason=_no_imbalance(context, blame, alike, functions))
     held = () if redundant else _held(context, blame, rows, trees)
@@ -215,7 +222,8 @@ def _static_advice(
 ) -> str:
     parts = []
     if redundant:
-        parts.append(redundant_advice(context, redundant))
+        says = staging_advice if stages_own(redundant) else redundant_advice
+        parts.append(says(context, redundant))
     if trees:
         parts.append(tree_advice(context, trees))
     if single and not parts:
@@ -226,6 +234,7 @@ def _static_advice(
     return " ".join(parts)
 
 
+_NO_STAGING: Final = "no sample is due to the values that each thread stages for itself"
 _NO_CURE: Final = "No uneven work is counted before it, and the code shows no barrier too many."
 _ONE_WARP_TITLE: Final = "barriers in a block of one warp"
 _ONE_WARP: Final = "Replace __syncthreads() by __syncwarp(): a block is one warp here."
