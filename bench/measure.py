@@ -36,6 +36,9 @@ def run(command: Command) -> Run:
         RuntimeError: it failed; a time of something that failed would say nothing.
     """
     environment = {**os.environ, **command.environment}
+    environment.pop(
+        "PYTHONDONTWRITEBYTECODE", None
+    )  # nobody's command compiles all that it imports each time
     started = time.perf_counter()
     with subprocess.Popen(
         command.arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
-
-import networkx as nx
 
 from gpadvisor.analyzer.dominators import DominatorTree
 
@@ -115,12 +113,37 @@ def _irreducible_regions(
     return regions
 
 
-def strongly_connected(nodes: Sequence[int], successors: dict[int, list[int]]) -> list[list[int]]:
-    """The strongly connected components, single nodes included."""
-    graph = nx.DiGraph()
-    graph.add_nodes_from(nodes)
-    graph.add_edges_from((node, target) for node in nodes for target in successors[node])
-    return [list(component) for component in nx.strongly_connected_components(graph)]
+def strongly_connected(nodes: Iterable[int], successors: Mapping[int, Iterable[int]]) -> list[list[int]]:
+    """The strongly connected components (Tarjan), single nodes too; each before those that lead to it."""
+    visit: dict[int, int] = {}  # when each was come to
+    lowest: dict[int, int] = {}  # the earliest visit on a way from it that is of no component yet
+    left: list[int] = []  # visited, and of no component yet
+    components: list[list[int]] = []
+    for root in nodes:
+        stack = [] if root in visit else [(root, iter(successors[root]))]
+        while stack:
+            node, pending = stack[-1]
+            if node not in visit:
+                visit[node] = lowest[node] = len(visit)
+                left.append(node)
+            for target in pending:
+                if target not in visit:
+                    stack.append((target, iter(successors[target])))
+                    break
+                if target in lowest:
+                    lowest[node] = min(lowest[node], visit[target])
+            else:
+                stack.pop()
+                if stack:
+                    lowest[stack[-1][0]] = min(lowest[stack[-1][0]], lowest[node])
+                if lowest[node] == visit[node]:
+                    component = [left.pop()]
+                    while component[-1] != node:
+                        component.append(left.pop())
+                    for member in component:
+                        del lowest[member]
+                    components.append(component)
+    return components
 
 
 def _nest(loops: list[FoundLoop], block_count: int, *, complete: bool) -> LoopNest:
