@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.analyzer.dominators import DominatorTree
+from gpadvisor.model.graphs import DominatorTree, strongly_connected
 
 _MAX_MEMBERSHIPS: Final = 1 << 22
 """Blocks of all loops together; a nest that needs more is not compiled code."""
@@ -111,39 +111,6 @@ def _irreducible_regions(
             header = min(component, key=rank.__getitem__)
             regions.append(FoundLoop(header, frozenset(blocks), reducible=False))
     return regions
-
-
-def strongly_connected(nodes: Iterable[int], successors: Mapping[int, Iterable[int]]) -> list[list[int]]:
-    """The strongly connected components (Tarjan), single nodes too; each before those that lead to it."""
-    visit: dict[int, int] = {}  # when each was come to
-    lowest: dict[int, int] = {}  # the earliest visit on a way from it that is of no component yet
-    left: list[int] = []  # visited, and of no component yet
-    components: list[list[int]] = []
-    for root in nodes:
-        stack = [] if root in visit else [(root, iter(successors[root]))]
-        while stack:
-            node, pending = stack[-1]
-            if node not in visit:
-                visit[node] = lowest[node] = len(visit)
-                left.append(node)
-            for target in pending:
-                if target not in visit:
-                    stack.append((target, iter(successors[target])))
-                    break
-                if target in lowest:
-                    lowest[node] = min(lowest[node], visit[target])
-            else:
-                stack.pop()
-                if stack:
-                    lowest[stack[-1][0]] = min(lowest[stack[-1][0]], lowest[node])
-                if lowest[node] == visit[node]:
-                    component = [left.pop()]
-                    while component[-1] != node:
-                        component.append(left.pop())
-                    for member in component:
-                        del lowest[member]
-                    components.append(component)
-    return components
 
 
 def _nest(loops: list[FoundLoop], block_count: int, *, complete: bool) -> LoopNest:

@@ -14,9 +14,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
-from gpadvisor.analyzer.loops import strongly_connected
 from gpadvisor.analyzer.positions import BLOCK_SIZE, GRID_SIZES, Positions, address_registers, is_lane
 from gpadvisor.machine import code_form
+from gpadvisor.model.graphs import strongly_connected
 from gpadvisor.model.instruction import (
     COMPUTING,
     Instruction,

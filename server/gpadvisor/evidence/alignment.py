@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpadvisor.analyzer.dominators import post_dominators
+from gpadvisor.model.graphs import post_dominators
 from gpadvisor.model.instruction import COMPUTING, Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.program import Function
 

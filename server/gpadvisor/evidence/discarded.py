@@ -15,11 +15,11 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-from gpadvisor.analyzer.dominators import post_dominators
 from gpadvisor.evidence.accesses import is_ordered
 from gpadvisor.evidence.lanes import comparisons, counted_threads, is_order, numbers_of, threads_per_warp
 from gpadvisor.evidence.measured import Values, executed_warps
 from gpadvisor.evidence.queries import loop_indices
+from gpadvisor.model.graphs import post_dominators
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.profile import KernelProfile

@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.assembly import function_of
 
-from gpadvisor.analyzer.dominators import (
+from gpadvisor.analyzer.loops import find_loops
+from gpadvisor.analyzer.paths import Paths
+from gpadvisor.model.graphs import (
     DominatorTree,
     immediate_dominators,
     post_dominators,
     reverse_postorder,
+    strongly_connected,
 )
-from gpadvisor.analyzer.loops import find_loops, strongly_connected
-from gpadvisor.analyzer.paths import Paths
 from gpadvisor.model.program import Function
 
 

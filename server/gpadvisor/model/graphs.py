@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Depth-first order and dominators of a control-flow graph (GPA section IV, dominator based pruning)."""
+"""Orders, dominators and components of graphs of numbered blocks (GPA section IV)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def reverse_postorder(successors: Sequence[Sequence[int]], entry: int = 0) -> list[int]:
@@ -88,6 +88,39 @@ def _common(above: Sequence[int], first: int, second: int) -> int:
         else:
             second = above[second]
     return first
+
+
+def strongly_connected(nodes: Iterable[int], successors: Mapping[int, Iterable[int]]) -> list[list[int]]:
+    """The strongly connected components (Tarjan), single nodes too; each before those that lead to it."""
+    visit: dict[int, int] = {}  # when each was come to
+    lowest: dict[int, int] = {}  # the earliest visit on a way from it that is of no component yet
+    left: list[int] = []  # visited, and of no component yet
+    components: list[list[int]] = []
+    for root in nodes:
+        stack = [] if root in visit else [(root, iter(successors[root]))]
+        while stack:
+            node, pending = stack[-1]
+            if node not in visit:
+                visit[node] = lowest[node] = len(visit)
+                left.append(node)
+            for target in pending:
+                if target not in visit:
+                    stack.append((target, iter(successors[target])))
+                    break
+                if target in lowest:
+                    lowest[node] = min(lowest[node], visit[target])
+            else:
+                stack.pop()
+                if stack:
+                    lowest[stack[-1][0]] = min(lowest[stack[-1][0]], lowest[node])
+                if lowest[node] == visit[node]:
+                    component = [left.pop()]
+                    while component[-1] != node:
+                        component.append(left.pop())
+                    for member in component:
+                        del lowest[member]
+                    components.append(component)
+    return components
 
 
 class DominatorTree:
