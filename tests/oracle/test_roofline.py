@@ -16,7 +16,7 @@ from gpadvisor.pipeline.analyse import Analysis, analyse_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
-from gpadvisor.views.roofline.build import roofline
+from gpadvisor.views.roofline.build import measured_roofline, roofline
 from gpadvisor.views.roofline.device import dram_seen
 from gpadvisor.views.roofline.model import LANES, Level, RegionKind, RegionPoint, Roofline, WallKind
 
@@ -37,7 +37,7 @@ def _analysis(path: Path) -> Analysis:
 def _rooflines(path: Path, kind: RegionKind) -> Iterator[Roofline]:
     for kernel in _analysis(path).kernels:
         try:
-            yield roofline(kernel.context, kernel.demangled, kind)
+            yield roofline(measured_roofline(kernel.context, kernel.demangled), kind)
         except ProfileMismatchError:
             continue
 

@@ -209,7 +209,7 @@ class KernelProfile:
     def metric(self, name: str) -> float | None:
         """A scalar metric as a float, by the name it had before 2026; None where absent or not a number."""
         value = self.metrics.get(name)
-        if value is None:
+        if value is None and name.startswith("dram__"):
             value = self.metrics.get(_RENAMED.sub(r"\1op_", name))
         return None if value is None or isinstance(value, str) or math.isnan(value) else float(value)
 

@@ -25,7 +25,7 @@ from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.pipeline.analyse import AnalysedKernel, Analysis, analyse_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.inputs import InputKind, input_kind
-from gpadvisor.pipeline.limits import within_limits
+from gpadvisor.pipeline.limits import EstimateLimits, within_limits
 from gpadvisor.pipeline.prefetch import Opened
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources.chosen import SourceChooser
@@ -73,6 +73,7 @@ class AdvisedKernel:
     advice: KernelAdvice
     analysed: AnalysedKernel
     matches: Mapping[str, Match]  # by rule code, those hidden by the thresholds included
+    limits: EstimateLimits
 
 
 def advise_file(
@@ -139,10 +140,8 @@ def advise_analysis(
         cache: of disassembly.
         parsed: files of the line tables whose facts the caller wants, beside those that advice quotes.
     """
-    evaluated = [
-        within_limits(one.context, one.demangled, evaluate(one.context, OPTIMIZERS))
-        for one in analysis.kernels
-    ]
+    limits = [EstimateLimits(one.context, one.demangled) for one in analysis.kernels]
+    evaluated = [within_limits(one, evaluate(one.context, OPTIMIZERS)) for one in limits]
     if any(kernel.modelled is not None for kernel in analysis.kernels):
         evaluated = _simulated_changes(analysis, evaluated, request, progress, cache)
     pairs = list(zip(analysis.kernels, evaluated, strict=True))
@@ -174,9 +173,12 @@ def advise_analysis(
         analysis=analysis,
         kernels=tuple(
             AdvisedKernel(
-                advice=advice, analysed=kernel, matches={finding.code: finding.match for finding in known[0]}
+                advice=advice,
+                analysed=kernel,
+                matches={finding.code: finding.match for finding in known[0]},
+                limits=limit,
             )
-            for advice, (kernel, known) in zip(kernels, pairs, strict=True)
+            for advice, (kernel, known), limit in zip(kernels, pairs, limits, strict=True)
         ),
         lasting=not (unread or analysis.source_lines.unfinished or _has_unread_lines(analysis)),
     )

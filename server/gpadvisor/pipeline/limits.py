@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 
 from gpadvisor.advice import Evaluated
 from gpadvisor.advice.evaluate import EstimatedMatch
@@ -27,27 +28,39 @@ from gpadvisor.views.potential.model import Potential
 from gpadvisor.views.potential.saved import bounding
 from gpadvisor.views.potential.words import GPUPERF, bound_reason
 from gpadvisor.views.roofline.advice import left_alone
-from gpadvisor.views.roofline.build import kernel_ceilings
+from gpadvisor.views.roofline.build import MeasuredRoofline, measured_roofline
 from gpadvisor.views.roofline.model import Ceiling
 
 
-def within_limits(context: KernelContext, name: str, evaluated: Evaluated) -> Evaluated:
-    """What the optimizers answered, each estimate lowered to the nearest limit of its kind.
+class EstimateLimits:
+    """What limits the estimates of a kernel, each made when first asked for; views start from the same."""
 
-    Args:
-        context: the kernel.
-        name: its demangled name.
-        evaluated: findings and rejections.
-    """
+    def __init__(self, context: KernelContext, name: str) -> None:
+        self.context = context
+        self._name = name  # demangled
+
+    @cached_property
+    def roofline(self) -> MeasuredRoofline:
+        """Its points and ceilings; raises ProfileMismatchError without counts or a time."""
+        return measured_roofline(self.context, self._name)
+
+    @cached_property
+    def potential(self) -> Potential:
+        """The model of GPUPerf; raises ProfileMismatchError where the profile lacks what it takes."""
+        return potential(self.context, self._name)
+
+
+def within_limits(limits: EstimateLimits, evaluated: Evaluated) -> Evaluated:
+    """What the optimizers answered, each estimate lowered to the nearest limit of its kind."""
     findings, rejected = evaluated
     if all(finding.estimate is None or finding.estimate.high <= 1 for finding in findings):
         return evaluated
     ceilings: Sequence[Ceiling] = ()
     model: Potential | None = None
     with suppress(ProfileMismatchError):  # of what was not counted nothing is known
-        ceilings = kernel_ceilings(context, name)
-        model = potential(context, name)
-    return tuple(_within(context, match, ceilings, model) for match in findings), rejected
+        ceilings = limits.roofline.ceilings
+        model = limits.potential
+    return tuple(_within(limits.context, match, ceilings, model) for match in findings), rejected
 
 
 def _within(

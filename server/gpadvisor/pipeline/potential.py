@@ -46,7 +46,9 @@ def shown_potential(kernel: AdvisedKernel, essential: str | None = None) -> Show
         ProfileMismatchError: it lacks what the model takes.
     """
     return ShownPotential(
-        potential=potential(kernel.analysed.context, kernel.advice.name, essential),
+        potential=kernel.limits.potential
+        if essential is None
+        else potential(kernel.analysed.context, kernel.advice.name, essential),
         promises=promises(kernel),
         time_share=kernel.advice.time_share,
     )

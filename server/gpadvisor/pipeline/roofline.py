@@ -49,9 +49,8 @@ def shown_roofline(kernel: AdvisedKernel, kind: RegionKind) -> ShownKernel:
     Raises:
         ProfileMismatchError: it has no counts or no time.
     """
-    context = kernel.analysed.context
     return ShownKernel(
-        roofline=roofline(context, kernel.advice.name, kind),
+        roofline=roofline(kernel.limits.roofline, kind),
         proposals=proposals(kernel),
         time_share=kernel.advice.time_share,
     )

@@ -20,9 +20,9 @@ from gpadvisor.estimators.constants import MODEL_OFF
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.queries import kernel_scope
 from gpadvisor.model.advice import Estimate, Match, Region, Relief
-from gpadvisor.model.profile import MetricValue, PcSamples
+from gpadvisor.model.profile import Evidence, MetricValue, PcSamples
 from gpadvisor.model.stalls import stall_reason
-from gpadvisor.pipeline.limits import within_limits
+from gpadvisor.pipeline.limits import EstimateLimits, within_limits
 from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.views.potential.adapted import parts
 from gpadvisor.views.potential.build import potential
@@ -222,6 +222,11 @@ def test_what_is_missing_is_named_and_bounds_nothing() -> None:
     assert "hit rates" in said
     assert "use of pipes" in said
     assert "--section MemoryWorkloadAnalysis" in said
+    context = kernel(bare)
+    assert context.profile is not None
+    simulated = replace(context, profile=replace(context.profile, evidence=Evidence.MODELLED))
+    assert "hit rates" in (said := " ".join(made(simulated).missing))
+    assert "--section" not in said, "no tool would collect it"
     assert found.inputs.latency == 0
     assert found.parts.memory == pytest.approx(found.inputs.requests * found.inputs.request_cycles)
 
@@ -261,7 +266,7 @@ def limited(expected: float, **changes: Any) -> Estimate:
         matched_samples=1000,
         matched_latency=0,
     )
-    (found,), _ = within_limits(context, "kernel", ((one,), ()))
+    (found,), _ = within_limits(EstimateLimits(context, "kernel"), ((one,), ()))
     assert found.estimate is not None
     return found.estimate
 
@@ -282,6 +287,9 @@ def test_a_promise_beyond_the_bound_is_lowered_to_it_and_told() -> None:
     assert over.cap.reason in over.reason
     held = Promise(code="A", name="Cure", speedup=over, benefits=(Benefit.MEMLP,))
     free = replace(held, speedup=limited(0.99 * most))
+    other = replace(held, speedup=replace(over, cap=None, expected=2 * most))
+    alone = " ".join(sentences(ShownPotential(potential=found, promises=(other,), time_share=None)))
+    assert ", as it saves more than this part." in alone
     said = " ".join(sentences(ShownPotential(potential=found, promises=(held, free), time_share=None)))
     assert said.count("is held to") == 1
     assert f"Cure (A) is held to {most:.2f}x at most: all that it saves (memory)" in said

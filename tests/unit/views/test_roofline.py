@@ -22,12 +22,12 @@ from gpadvisor.advice.evaluate import EstimatedMatch
 from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Estimate, Match, Relief
-from gpadvisor.model.profile import MetricValue, PcSamples
-from gpadvisor.pipeline.limits import within_limits
+from gpadvisor.model.profile import Evidence, MetricValue, PcSamples
+from gpadvisor.pipeline.limits import EstimateLimits, within_limits
 from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.views.roofline.accesses import no_conflict, stride_1
 from gpadvisor.views.roofline.advice import Proposal, caps, follows, left_alone
-from gpadvisor.views.roofline.build import roofline
+from gpadvisor.views.roofline.build import measured_roofline, roofline
 from gpadvisor.views.roofline.formats import render_csv, render_json, roofline_schema
 from gpadvisor.views.roofline.model import Basis, CeilingKind, Figure, Level, RegionKind, Roofline, WallKind
 from gpadvisor.views.roofline.shown import ShownKernel
@@ -124,7 +124,7 @@ def kernel(
 
 
 def made(context: KernelContext | None = None, kind: RegionKind = RegionKind.LOOP) -> Roofline:
-    return roofline(kernel() if context is None else context, "kernel(float*)", kind)
+    return roofline(measured_roofline(kernel() if context is None else context, "kernel(float*)"), kind)
 
 
 def use(found: Roofline, name: str) -> float:
@@ -377,6 +377,27 @@ def test_the_suggestion_is_the_one_that_raises_the_nearest_ceiling() -> None:
     assert follows(made(), [first, second]) is first
 
 
+def test_a_promise_above_several_ceilings_says_that_it_raises_all_of_them() -> None:
+    full = made(kernel({**SCALARS, f"{LSU}_elapsed": 95.0, "dram__bytes.sum.peak_sustained": 10.0}))
+
+    def said(one: Proposal) -> str:
+        return " ".join(sentences(ShownKernel(roofline=full, proposals=(one,), time_share=None)))
+
+    over = proposal("B", 9.0, "LSU pipe", "DRAM")
+    assert "B (B), 9.0x (1.0-9.0): less goes through LSU pipe and DRAM." in said(over)
+    assert "less goes through LSU" not in said(proposal("B", 1.03, "LSU pipe", "DRAM"))
+
+
+def test_a_simulated_run_says_so_of_its_counters_and_asks_for_no_section() -> None:
+    context = kernel(without("lts__"))
+    assert context.profile is not None
+    profile = replace(context.profile, evidence=Evidence.MODELLED)
+    found = made(replace(context, profile=profile))
+    assert {point.transactions.basis for point in found.points} == {Basis.MODELLED}
+    assert found.instructions.basis is Basis.MODELLED
+    assert "--section" not in " ".join(found.notes)
+
+
 LSU = "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained"
 
 
@@ -394,7 +415,7 @@ def finding(code: str, expected: float, *relieves: str) -> EstimatedMatch:
 def test_a_promise_beyond_a_ceiling_that_stays_is_lowered_to_it_and_told() -> None:
     context = kernel({**SCALARS, f"{LSU}_elapsed": 80.0})
     over, raised = finding("GPA105", 2.0), finding("GPA106", 1.5, "LSU pipe")
-    evaluated = within_limits(context, "kernel(float*)", ((over, raised), ()))
+    evaluated = within_limits(EstimateLimits(context, "kernel(float*)"), ((over, raised), ()))
     first, second = (one.estimate for one in evaluated[0])
     assert first is not None
     assert second == raised.estimate

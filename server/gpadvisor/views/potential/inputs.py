@@ -14,7 +14,7 @@ from gpadvisor.estimators.half_rate import at_half_rate
 from gpadvisor.estimators.utilisation import DRAM, L1_DATA, L2, PIPES, utilisations, while_active
 from gpadvisor.machine.timing import timing_of
 from gpadvisor.model.instruction import OpcodeClass, Pipe
-from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.views.columns import Columns, columns
 from gpadvisor.views.potential.code import loads_and_stores, loads_in_flight, stall_cycles
@@ -72,7 +72,12 @@ class Gathered:
     cycles: float
     essential: str
     sources: dict[str, str]
+    collected: bool  # by a tool, that would have had more with other sections
     missing: list[str] = field(default_factory=list)
+
+    def lacks(self, what: str, section: str) -> None:
+        """Name an input that is missing, what stands in, and the section that has it."""
+        self.missing.append(f"{what} (--section {section})" if self.collected else what)
 
 
 def gather(context: KernelContext, kernel: str, essential: str | None) -> tuple[ModelInputs, Gathered]:
@@ -91,7 +96,12 @@ def gather(context: KernelContext, kernel: str, essential: str | None) -> tuple[
             f"the profile has no executed counts by instruction of {kernel}; collect it with ncu {_SECTIONS}"
         )
     sms = _active_sms(profile)
-    gathered = Gathered(cycles=_cycles(profile, kernel), essential="", sources=dict(_SOURCES))
+    gathered = Gathered(
+        cycles=_cycles(profile, kernel),
+        essential="",
+        sources=dict(_SOURCES),
+        collected=profile.evidence is not Evidence.MODELLED,
+    )
     busy = _busy(context, profile, gathered)
     resident = _resident(context, profile, gathered, kernel)
     executed = float(rows.warps.sum()) / sms
@@ -153,11 +163,9 @@ def _busy(context: KernelContext, profile: KernelProfile, gathered: Gathered) ->
     shares = while_active(profile, known)
     for name in (DRAM, L2, L1_DATA):
         if all(share.name != name for share in shares):
-            gathered.missing.append(f"use of {name}: its bandwidth bounds nothing (--section SpeedOfLight)")
+            gathered.lacks(f"use of {name}: its bandwidth bounds nothing", "SpeedOfLight")
     if not any(_PIPE.search(name) for name in profile.metrics):
-        gathered.missing.append(
-            "use of pipes: none bounds the compute time (--section ComputeWorkloadAnalysis)"
-        )
+        gathered.lacks("use of pipes: none bounds the compute time", "ComputeWorkloadAnalysis")
     gathered.sources["pipe_cycles"] = "the report's share of the peak * measured cycles"
     return {utilisation.name: gathered.cycles * min(1.0, utilisation.percent / 100) for utilisation in shares}
 
@@ -168,7 +176,7 @@ def _resident(context: KernelContext, profile: KernelProfile, gathered: Gathered
         gathered.sources["resident_warps"] = f"{_WARPS} * warps of an SM"
         return percent / 100 * most
     if context.occupancy.warps_per_sm:
-        gathered.missing.append("achieved occupancy: that of the launch stands in (--section Occupancy)")
+        gathered.lacks("achieved occupancy: that of the launch stands in", "Occupancy")
         gathered.sources["resident_warps"] = "occupancy of the launch"
         return float(context.occupancy.warps_per_sm)
     raise ProfileMismatchError(f"the warps of {kernel} on an SM are not known; collect --section Occupancy")
@@ -178,9 +186,9 @@ def _latency(context: KernelContext, profile: KernelProfile, gathered: Gathered)
     """AMAT with a cycle for each further sector of a request (Eqs. 12, 13); None without hit rates."""
     first, second = profile.metric(_HIT_L1), profile.metric(_HIT_L2)
     if first is None or second is None:
-        gathered.missing.append(
-            "hit rates: no latency of loads, memory is bounded by its throughput alone "
-            "(--section MemoryWorkloadAnalysis)"
+        gathered.lacks(
+            "hit rates: no latency of loads, memory is bounded by its throughput alone",
+            "MemoryWorkloadAnalysis",
         )
         return None
     try:
@@ -209,7 +217,7 @@ def _sum(profile: KernelProfile, form: str) -> float:
 def _serial(profile: KernelProfile, gathered: Gathered) -> float:
     """Cycles in which a scheduler issued nothing and the warp it looked at was serialized."""
     if not profile.total_samples:
-        gathered.missing.append("samples: serialization is left out (--section SourceCounters)")
+        gathered.lacks("samples: serialization is left out", "SourceCounters")
         return 0.0
     gathered.sources["serial_cycles"] = (
         "latency samples of barriers, fences, sleep and branches / all samples"

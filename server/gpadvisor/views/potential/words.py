@@ -64,6 +64,8 @@ def _benefits(of: Potential, promises: tuple[Promise, ...]) -> Iterator[str]:
             continue
         answer = answers(benefit, promises)
         promise = "" if answer is None or answer.speedup is None else f", {gain(answer.speedup)}"
+        if answer is not None and answer.speedup is not None and answer.speedup.expected > of.bound(benefit):
+            promise += ", as it saves more than this part"
         named = "" if answer is None else f" Suggested: {answer.name} ({answer.code}){promise}."
         yield (
             f"{WHAT[benefit].capitalize()} ({benefit.value}): {percent(share)} of the cycles, "

@@ -34,18 +34,11 @@ _FULL: Final = 0.8
 _WAVES: Final = "launch__waves_per_multiprocessor"
 
 
-def kernel_ceilings(context: KernelContext, kernel: str) -> tuple[Ceiling, ...]:
-    """The ceilings above a kernel, the nearest first.
-
-    Raises:
-        ProfileMismatchError: the profile has no counts or no time of this kernel.
-    """
-    return _ceilings(context, _measured(context, kernel))
-
-
-class _Measured(NamedTuple):
+class MeasuredRoofline(NamedTuple):
     """What a roofline is made of."""
 
+    context: KernelContext
+    kernel: str  # demangled
     profile: KernelProfile
     seconds: float
     executed: Figure
@@ -53,13 +46,19 @@ class _Measured(NamedTuple):
     points: tuple[Point, ...]
     issue_peak: Figure | None
     maximum: Figure | None  # of the issue peak, at the maximum clock
-
-    @property
-    def height(self) -> float:
-        return self.executed.value / self.seconds
+    ceilings: tuple[Ceiling, ...]  # the nearest first
 
 
-def _measured(context: KernelContext, kernel: str) -> _Measured:
+def measured_roofline(context: KernelContext, kernel: str) -> MeasuredRoofline:
+    """The points of a kernel and the ceilings above it, which its regions share.
+
+    Args:
+        context: the kernel with its profile.
+        kernel: its demangled name.
+
+    Raises:
+        ProfileMismatchError: the profile has no counts or no time of this kernel; says how to get them.
+    """
     profile = context.profile
     if profile is None:
         raise ProfileMismatchError(f"{kernel} has no profile: a roofline needs counts and the time of a run")
@@ -70,27 +69,16 @@ def _measured(context: KernelContext, kernel: str) -> _Measured:
         )
     rows = columns(context.program, profile)
     points = _points(profile, rows, executed, seconds)
-    return _Measured(profile, seconds, executed, rows, points, *issue_peaks(profile, context.machine))
+    issue_peak, maximum = issue_peaks(profile, context.machine)
+    above = ceilings(context.program, profile, executed.value / seconds, issue_peak, points)
+    return MeasuredRoofline(
+        context, kernel, profile, seconds, executed, rows, points, issue_peak, maximum, above
+    )
 
 
-def _ceilings(context: KernelContext, of: _Measured) -> tuple[Ceiling, ...]:
-    return ceilings(context.program, of.profile, of.height, of.issue_peak, of.points)
-
-
-def roofline(context: KernelContext, kernel: str, kind: RegionKind) -> Roofline:
-    """The roofline of a kernel and of its regions.
-
-    Args:
-        context: the kernel with its profile.
-        kernel: its demangled name.
-        kind: what it is divided into.
-
-    Raises:
-        ProfileMismatchError: the profile has no counts or no time of this kernel; says how to get them.
-    """
-    measured = _measured(context, kernel)
-    profile, seconds, executed, rows, points, issue_peak, maximum = measured
-    above = _ceilings(context, measured)
+def roofline(measured: MeasuredRoofline, kind: RegionKind) -> Roofline:
+    """The roofline of a kernel and of its regions, which are what it is divided into."""
+    context, kernel, profile, seconds, executed, rows, points, issue_peak, maximum, above = measured
     result = () if rows is None else accesses(rows)
     sectors, asked = counted.global_sectors(profile), counted.requests(profile)
     counts = profile.counts
@@ -123,7 +111,10 @@ def roofline(context: KernelContext, kernel: str, kind: RegionKind) -> Roofline:
         accesses=result,
         mix=mix(profile, rows),
         regions=() if rows is None else regions(profile, rows, kind, whole),
-        notes=(*_notes(context, profile, rows, executed), *_check(measured.height, issue_peak, reported)),
+        notes=(
+            *_notes(context, profile, rows, executed),
+            *_check(executed.value / seconds, issue_peak, reported),
+        ),
     )
 
 
@@ -191,7 +182,8 @@ def _notes(
         )
     if rows is not None and rows.sectors is None and rows.wavefronts is None:
         result.append("no transactions by instruction; collect them with --section SourceCounters")
-    if profile.metric("lts__t_sectors_srcunit_tex.sum") is None or level_peak(profile, Level.DRAM) is None:
+    counted_far = profile.metric("lts__t_sectors_srcunit_tex.sum") is not None
+    if profile.evidence is not Evidence.MODELLED and not (counted_far and level_peak(profile, Level.DRAM)):
         result.append("L2 or DRAM are not counted; collect them with --section MemoryWorkloadAnalysis_Tables")
     by_instruction = 0.0 if profile.counts is None else float(profile.counts.warps.sum())
     if by_instruction and abs(by_instruction / executed.value - 1) > _APART:

@@ -29,10 +29,12 @@ def instructions(profile: KernelProfile) -> Figure | None:
     """W: instructions executed by warps; None where a profile counts none."""
     value = profile.metric(_INSTRUCTIONS)
     if value:
-        return Figure(value, Basis.REPORT, _INSTRUCTIONS)
+        return Figure(value, _basis(profile, Basis.REPORT), _INSTRUCTIONS)
     if profile.counts is None or not int(profile.counts.warps.sum()):
         return None
-    return Figure(float(profile.counts.warps.sum()), _basis(profile), "sum of inst_executed")
+    return Figure(
+        float(profile.counts.warps.sum()), _basis(profile, Basis.INSTRUCTIONS), "sum of inst_executed"
+    )
 
 
 def transactions(profile: KernelProfile, level: Level, rows: Columns | None, seconds: float) -> Figure | None:
@@ -51,7 +53,7 @@ def transactions(profile: KernelProfile, level: Level, rows: Columns | None, sec
     by_rate = (
         None
         if rate is None
-        else Figure(rate * seconds / SECTOR_BYTES, Basis.REPORT, f"{_DRAM_RATE} * t / 32")
+        else Figure(rate * seconds / SECTOR_BYTES, _basis(profile, Basis.REPORT), f"{_DRAM_RATE} * t / 32")
     )
     return _counters(profile, _DRAM) or by_rate
 
@@ -96,10 +98,12 @@ def lanes(profile: KernelProfile, rows: Columns | None) -> Lanes:
     def mean(name: str, column: Values | None, text: str) -> Figure | None:
         ratio = profile.metric(name)
         if ratio is not None:
-            return Figure(ratio / LANES, Basis.REPORT, f"{name} / {LANES}")
+            return Figure(ratio / LANES, _basis(profile, Basis.REPORT), f"{name} / {LANES}")
         if column is None or not executed:
             return None
-        return Figure(float(column.sum()) / executed / LANES, _basis(profile), f"sum of {text}")
+        return Figure(
+            float(column.sum()) / executed / LANES, _basis(profile, Basis.INSTRUCTIONS), f"sum of {text}"
+        )
 
     return Lanes(
         active=mean(_ACTIVE, None if rows is None else rows.threads, "thread_inst_executed"),
@@ -112,15 +116,17 @@ def _counters(profile: KernelProfile, names: Iterable[str]) -> Figure | None:
     if not known:
         return None
     source = " + ".join(name for name, value in known if value) or known[0][0]
-    return Figure(sum(value for _, value in known), Basis.REPORT, source)
+    return Figure(sum(value for _, value in known), _basis(profile, Basis.REPORT), source)
 
 
 def _summed(profile: KernelProfile, parts: list[Values | None], text: str) -> Figure | None:
     known = [part for part in parts if part is not None]
     if not known:
         return None
-    return Figure(float(np.sum(known)), _basis(profile), f"sum of {text} over the instructions")
+    return Figure(
+        float(np.sum(known)), _basis(profile, Basis.INSTRUCTIONS), f"sum of {text} over the instructions"
+    )
 
 
-def _basis(profile: KernelProfile) -> Basis:
-    return Basis.MODELLED if profile.evidence is Evidence.MODELLED else Basis.INSTRUCTIONS
+def _basis(profile: KernelProfile, measured: Basis) -> Basis:
+    return Basis.MODELLED if profile.evidence is Evidence.MODELLED else measured

@@ -9,7 +9,7 @@ from typing import Final
 from gpadvisor.model.figures import factor, gain
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.report.words import base_file, percent
-from gpadvisor.views.roofline.advice import NEAR, Proposal, answers, caps, follows
+from gpadvisor.views.roofline.advice import NEAR, Proposal, answers, caps, follows, raises
 from gpadvisor.views.roofline.model import (
     LANES,
     AccessSpace,
@@ -27,6 +27,7 @@ _WASTE: Final = 0.05
 _LOST: Final = 0.1
 """Of the lanes."""
 _HOT: Final = 0.1
+_UNITS: Final = {"L1 data": "L1", "L1 tags": "L1", "L1 sectors": "L1"}
 _SUBJECTS: Final = {
     "issue": "The issue slots are",
     "L1 tags": "The L1 tags are",
@@ -179,9 +180,20 @@ def _suggested(roofline: Roofline, proposals: Sequence[Proposal]) -> Iterator[st
     proposal, nearest = follows(roofline, proposals), roofline.nearest
     if proposal is not None:
         promise = "" if proposal.speedup is None else f", {gain(proposal.speedup)}"
-        yield f"Suggested: {proposal.name} ({proposal.code}){promise}."
+        yield f"Suggested: {proposal.name} ({proposal.code}){promise}{_relieved(roofline, proposal)}."
     elif nearest is not None and nearest.use >= NEAR:
         yield f"No suggestion takes load off it ({nearest.name})."
+
+
+def _relieved(roofline: Roofline, proposal: Proposal) -> str:
+    """Why a suggestion promises more than ceilings allow: less goes through all of those."""
+    promised = 1.0 if proposal.speedup is None else proposal.speedup.expected
+    units = dict.fromkeys(
+        _UNITS.get(one.name, one.name)
+        for one in roofline.ceilings
+        if max(1.0, one.factor) < promised and raises(proposal, one)
+    )
+    return f": less goes through {' and '.join(units)}" if len(units) > 1 else ""
 
 
 def _capped(roofline: Roofline, proposals: Sequence[Proposal]) -> Iterator[str]:
