@@ -153,6 +153,7 @@ PROVEN: Final = Constant(1.5, Ground.TOLD, "times the passes that the code needs
 SPREAD_PERCENT: Final = Constant(40.0, Ground.TOLD, "of a peak: scattered accesses load every unit up to L2")
 TWICE: Final = Constant(2.0, Ground.TOLD, "times the passes that an access needs")
 HALF_RATE: Final = Constant(1.01, Ground.TOLD, "times as full as counted, or the factor is not named")
+REPEATED: Final = Constant(20.0, Ground.TOLD, "launches of a kernel are a loop of them")
 ANY_LOAD: Final = Constant(0.001, Ground.TOLD, "of a unit's load, or it is not named")
 ANY_END: Final = Constant(0.005, Ground.TOLD, "ends of a range closer than this need no sentence")
 

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from gpadvisor.analyzer.places import is_library
+from gpadvisor.estimators.constants import LAUNCH_NS, NOTABLE, REPEATED
 from gpadvisor.model.advice import Advice, KernelAdvice
 from gpadvisor.model.figures import part_of_run
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence
 from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import core_name, short_name
-from gpadvisor.report.words import base_file, count, percent, plural
+from gpadvisor.report.words import base_file, count, duration, percent, plural
 
 Sentence: TypeAlias = Callable[[Advice, Sequence[KernelAdvice]], str]
 _NAME: Final = 32
@@ -44,6 +45,7 @@ def caveats(advice: Advice) -> list[str]:
         if one and not any(one != other and one.lower() in other.lower() for other in found)
     ]
     found += _idle(advice)
+    found += _short_launches(advice)
     found += _versions(advice)
     return [
         *(["Modelled, not measured: --details has what was assumed."] if _modelled(advice) else []),
@@ -82,6 +84,37 @@ def _idle(advice: Advice) -> list[str]:
     idle = percent(1 - parts[0].busy, 0)
     text = f"No GPU works in {idle} of the run, more than any of these kernels takes: gpadvisor idle"
     return [f"{text} {parts[0].trace}"]
+
+
+def _short_launches(advice: Advice) -> list[str]:
+    """The kernel that is launched again and again, where a launch takes longer than what it does.
+
+    A traced run tells it where the GPU waits meanwhile; a report has the launches and no time between them.
+    """
+    parts = [kernel.in_run for kernel in advice.kernels if kernel.in_run is not None]
+    if parts:
+        totals = [(one.time.name.demangled, one.time.launches, one.time.union_ns) for one in parts]
+        waiting = 1 - parts[0].busy
+    else:
+        times: dict[str, list[float]] = {}
+        for summary in advice.launches:
+            if summary.launch.duration_ns and not summary.launch.failed:
+                times.setdefault(summary.launch.demangled, []).append(summary.launch.duration_ns)
+        totals = [(name, len(each), sum(each)) for name, each in times.items()]
+        waits = sum(max(0.0, number * LAUNCH_NS - spent) for _, number, spent in totals)
+        waiting = waits / (waits + sum(spent for *_, spent in totals)) if totals else 0.0
+    repeated = [one for one in totals if one[1] >= REPEATED and one[2] < one[1] * LAUNCH_NS]
+    # The headline has said it.
+    in_headline = not any(kernel.suggestions for kernel in advice.kernels) and all(
+        (kernel.duration_ns or LAUNCH_NS) < LAUNCH_NS for kernel in advice.kernels
+    )
+    if not repeated or waiting < NOTABLE or in_headline:
+        return []
+    name, number, spent = max(repeated, key=lambda one: one[1])
+    what = (
+        f"{short_name(core_name(name), _NAME)} is launched {number} times for {duration(spent / number)} each"
+    )
+    return [f"{what}, less than a launch takes: do several steps in one, or record them as a CUDA graph."]
 
 
 def _modelled(advice: Advice) -> bool:

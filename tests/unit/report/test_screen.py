@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from tests import advice_values as values
 
-from gpadvisor.model.advice import Category, KernelAdvice, Rejection, SourceMatch
+from gpadvisor.model.advice import Category, KernelAdvice, LaunchSummary, Rejection, SourceMatch
 from gpadvisor.model.ids import Pc
 from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.timeline import KernelName, KernelTime, RunPart
 from gpadvisor.report import render_markdown, render_text
 from gpadvisor.report.caveats import caveats
 from gpadvisor.report.entries import families
@@ -351,3 +352,42 @@ def test_of_missing_sources_only_those_with_time_are_named() -> None:
 
     assert "Source not here: gather.cu; " in said(*missing)
     assert "Source not here" not in said(missing[0])
+
+
+def _repeated(number: int, nanoseconds: float, other: float) -> str:
+    """The screen's words of a report with a kernel that takes the time, and many launches of another."""
+    (kernel,) = kernels(1, suggestions=1)
+    assert kernel.launch is not None
+    main = replace(kernel.launch, duration_ns=other)
+    step = replace(main, kernel="step", demangled="step(float *)", duration_ns=nanoseconds)
+    launches = [LaunchSummary(launch=main, analysed=True)]
+    launches += [LaunchSummary(launch=step, analysed=False)] * number
+    return " ".join(render_text(values.advice(kernel, launches=tuple(launches), sources=())).split())
+
+
+@pytest.mark.parametrize(
+    ("number", "nanoseconds", "other", "told"),
+    [
+        (200, 2_100.0, 1e6, True),
+        (200, 2_100.0, 1e9, False),  # next to nothing of the time
+        (200, 21_000.0, 1e6, False),  # longer than a launch
+        (4, 2_100.0, 1e3, False),  # no loop
+    ],
+)
+def test_short_launches_in_a_loop_are_told(number: int, nanoseconds: float, other: float, told: bool) -> None:
+    words = (
+        f"step is launched {number} times for 2.1 us each, less than a launch takes: do several steps in one"
+    )
+    assert (words in _repeated(number, nanoseconds, other)) is told
+
+
+@pytest.mark.parametrize(("busy", "told"), [(300_000, True), (990_000, False)])
+def test_short_launches_of_a_run_are_told_where_the_gpu_waits(busy: int, told: bool) -> None:
+    (kernel,) = kernels(1, suggestions=1)
+    name = KernelName(mangled="step", demangled="step(float *)")
+    time = KernelTime(
+        name=name, shape=None, launches=90, alone_ns=180_000, shared_ns=180_000.0, union_ns=180_000
+    )
+    part = RunPart(trace="run.sqlite", span_ns=1_000_000, busy_ns=busy, time=time)
+    said = caveats(values.advice(replace(kernel, in_run=part)))
+    assert any("step is launched 90 times for 2 us each" in text for text in said) is told
