@@ -93,7 +93,9 @@ def _short_launches(advice: Advice) -> list[str]:
     """
     parts = [kernel.in_run for kernel in advice.kernels if kernel.in_run is not None]
     if parts:
-        totals = [(one.time.name.demangled, one.time.launches, one.time.union_ns) for one in parts]
+        totals: list[tuple[str, int, float]] = [
+            (one.time.name.demangled, one.time.launches, one.time.union_ns) for one in parts
+        ]
         waiting = 1 - parts[0].busy
     else:
         times: dict[str, list[float]] = {}
