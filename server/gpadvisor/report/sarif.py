@@ -155,7 +155,10 @@ def _descriptor(rule: RuleMetadata) -> Object:
         "name": "".join(word.capitalize() for word in rule.slug.split("-")),
         "shortDescription": {"text": rule.name},
         "fullDescription": {"text": rule.summary},
-        "help": {"text": rule.summary, "markdown": rule.help_markdown},
+        "help": {
+            "text": f"{rule.summary} All of it: gpadvisor explain {rule.code}",
+            "markdown": rule.help_markdown,
+        },
         "defaultConfiguration": {"level": "note"},
         "properties": {"tags": ["performance", "cuda"]},
     }
