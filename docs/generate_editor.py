@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what the editor's client and pages take from the server: settings, messages, commands.
+"""Writes what the editor's client and pages take from the server: settings, messages, commands, tools.
 
 ``make docs`` runs it; ``tests/style/test_editor_pages.py`` proves the result current.
 """
@@ -12,6 +12,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from gpadvisor.agents.tools import NOTE, TOOLS, AgentTool
 from gpadvisor.lsp import page_protocol, protocol
 from gpadvisor.lsp.declared_settings import SECTION, SETTINGS, Setting
 from gpadvisor.lsp.protocol import COMMANDS, NOTIFICATIONS, REQUESTS, InitializationOptions
@@ -56,8 +57,9 @@ def generated() -> dict[Path, str]:
     if CLIENT.is_dir():
         found[CLIENT / "src" / "generated" / "protocol.ts"] = protocol_types()
         found[CLIENT / "src" / "generated" / "settings.ts"] = settings_types()
+        found[CLIENT / "src" / "generated" / "tools.ts"] = tool_types()
     if MANIFEST.is_file():
-        found[MANIFEST] = manifest_with_settings(MANIFEST.read_text(encoding="utf-8"))
+        found[MANIFEST] = manifest(MANIFEST.read_text(encoding="utf-8"))
     return found
 
 
@@ -96,10 +98,11 @@ def _setting_row(setting: Setting) -> str:
     return f"| `{SECTION}.{setting.name}` | `{default}` | {' '.join(words)} |\n"
 
 
-def manifest_with_settings(text: str) -> str:
-    """The client's manifest with the settings and what follows from them."""
+def manifest(text: str) -> str:
+    """The client's manifest with the settings, what follows from them, and the tools."""
     manifest: dict[str, Any] = json.loads(text)
     contributes = manifest.setdefault("contributes", {})
+    contributes["languageModelTools"] = [_tool(tool) for tool in TOOLS.values()]
     contributes["configuration"] = [
         {
             "title": title,
@@ -115,6 +118,22 @@ def manifest_with_settings(text: str) -> str:
     trust = manifest.setdefault("capabilities", {}).setdefault("untrustedWorkspaces", {})
     trust["restrictedConfigurations"] = restricted
     return json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+
+
+def _tool(tool: AgentTool) -> dict[str, object]:
+    words = tool.name.split("_")
+    return {
+        "name": f"{SECTION}_{tool.name}",
+        "toolReferenceName": SECTION + "".join(word.capitalize() for word in words),
+        "canBeReferencedInPrompt": True,
+        "displayName": tool.title,
+        "userDescription": tool.doc,
+        "modelDescription": f"{tool.doc} {NOTE}",
+        "icon": "$(graph)",
+        "tags": ["cuda", "gpu", "performance", "profiling"],
+        "when": "isWorkspaceTrusted",
+        "inputSchema": tool.input_schema(),
+    }
 
 
 def _property(setting: Setting) -> dict[str, object]:
@@ -157,6 +176,15 @@ def settings_types() -> str:
         f"export interface Settings {{\n{''.join(rows)}}}\n\n"
         f"export const DEFAULTS: Settings = {{\n{''.join(defaults)}}};\n"
     )
+
+
+def tool_types() -> str:
+    """TypeScript: the tools for language models, and which of them run programs of the user."""
+    rows = "".join(
+        f"  {{ name: {json.dumps(name)}, title: {json.dumps(tool.title)}, runs: {json.dumps(tool.runs)} }},\n"
+        for name, tool in TOOLS.items()
+    )
+    return f"{_NOTE}\nexport const TOOLS = [\n{rows}] as const;\n"
 
 
 def protocol_types() -> str:

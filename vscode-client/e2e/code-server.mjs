@@ -76,7 +76,8 @@ export async function pickFirst(page, words, text, before = () => undefined) {
  * Runs `body` with a fresh VS Code: { page, workspace, open, remote, palette, theme (by its label), shot, root,
  * set (user settings, which hold from the next `open` on) }.
  * options: name (of the run), workspace (folder that is copied), file (a .code-workspace in it, opened in its place),
- * trust (ask for it), settings, machine (settings), path (PATH), hostTests, record (what the server is sent).
+ * trust (ask for it), settings, machine (settings), path (PATH), hostTests, record (what the server is sent),
+ * extension (folder of another one beside ours).
  */
 export async function withCodeServer(options, body) {
   const root = mkdtempSync(path.join(tmpdir(), "gpadvisor-e2e-"));
@@ -116,10 +117,9 @@ export async function withCodeServer(options, body) {
     ...["--disable-telemetry", "--disable-update-check", "--disable-getting-started-override"],
     ...(options.trust ? [] : ["--disable-workspace-trust"]),
   ];
-  const installed = spawnSync(need("NODE24"), [...flags, "--install-extension", need("VSIX")], {
-    env: environment,
-    encoding: "utf8",
-  });
+  const packages = [need("VSIX"), ...(options.extension ? [packaged(options.extension, root)] : [])];
+  const install = packages.flatMap((file) => ["--install-extension", file]);
+  const installed = spawnSync(need("NODE24"), [...flags, ...install], { env: environment, encoding: "utf8" });
   assert.equal(installed.status, 0, installed.stdout + installed.stderr);
 
   const port = await freePort();
@@ -189,6 +189,15 @@ export async function withCodeServer(options, body) {
     await end(server);
     rmSync(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
   }
+}
+
+/** A folder as an extension that can be installed. */
+function packaged(folder, root) {
+  const file = path.join(root, "extension.vsix");
+  const words = ["--no-install", "vsce", "package", "--allow-missing-repository", "--skip-license", "-o", file];
+  const made = spawnSync("npx", words, { cwd: folder, encoding: "utf8" });
+  assert.equal(made.status, 0, made.stdout + made.stderr);
+  return file;
 }
 
 /** A Python that notes the process id of each language server, what that writes to standard error, and what it is sent. */

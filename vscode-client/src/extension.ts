@@ -2,6 +2,7 @@
 // Where VS Code comes in: makes the parts, and starts the server where the workspace is trusted.
 
 import * as vscode from "vscode";
+import { registerAgentTools } from "./agentTools";
 import { registerCommands } from "./commands";
 import { Comparison } from "./comparison";
 import { DebugInformation } from "./debugInformation";
@@ -47,6 +48,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     registerExplain(session),
     registerFixReports(session, logs),
     registerSample(context, session),
+    registerAgentTools(session),
     new DebugInformation(context, session, finder),
   );
   await vscode.commands.executeCommand("setContext", "gpadvisor.active", true);

@@ -23,3 +23,4 @@ export const PageMessage = new RequestType<protocol.PageParams, protocol.PageRes
 export const DebugInformationMessage = new RequestType0<protocol.DebugInformationResult, void>(
   protocol.DEBUG_INFORMATION,
 );
+export const ToolMessage = new RequestType<protocol.ToolParams, protocol.ToolResult, void>(protocol.TOOL);

@@ -59,9 +59,10 @@ export class Session implements vscode.Disposable {
   public async request<Params, Result>(
     message: RequestType<Params, Result, void>,
     params: Params,
+    token?: vscode.CancellationToken,
   ): Promise<Result | undefined> {
     return this.#client?.state === State.Running
-      ? this.#client.sendRequest<Result>(message.method, params)
+      ? this.#client.sendRequest<Result>(message.method, params, token)
       : undefined;
   }
 

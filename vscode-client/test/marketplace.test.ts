@@ -14,6 +14,7 @@ interface Manifest {
   readonly contributes: {
     readonly commands: readonly { readonly command: string; readonly title: string; readonly category: string }[];
     readonly configuration: readonly { readonly title: string; readonly properties: object }[];
+    readonly languageModelTools: readonly { readonly name: string; readonly toolReferenceName: string; readonly modelDescription: string; readonly when: string }[];
     readonly keybindings: readonly { readonly when?: string }[];
     readonly menus: Readonly<Record<string, readonly { readonly command?: string; readonly when?: string }[]>>;
     readonly walkthroughs: readonly { readonly steps: readonly { readonly media: Readonly<Record<string, string>> }[] }[];
@@ -47,6 +48,15 @@ describe("the manifest", () => {
     );
     const titles = shown.map(({ title }) => title);
     assert.equal(new Set(titles).size, titles.length, "told apart in the palette");
+  });
+  it("has tools whose names VS Code takes, in trusted workspaces", () => {
+    assert.ok(contributes.languageModelTools.length >= 11);
+    for (const { name, toolReferenceName, modelDescription, when } of contributes.languageModelTools) {
+      assert.match(name, /^gpadvisor_[a-z_]+$/);
+      assert.match(toolReferenceName, /^[A-Za-z]+$/);
+      assert.ok(modelDescription.length <= 1024, name);
+      assert.equal(when, "isWorkspaceTrusted");
+    }
   });
   it("has no key that works everywhere", () => {
     assert.ok(contributes.keybindings.every(({ when }) => when?.includes("editorTextFocus")));

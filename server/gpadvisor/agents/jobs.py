@@ -13,7 +13,8 @@ from gpadvisor.agents.request import ToolCall
 from gpadvisor.sandbox.worker import Job
 
 
-def _tool(arguments: dict[str, Any], said: Callable[[str], None]) -> object:
+def answer_tool(arguments: dict[str, Any], said: Callable[[str], None]) -> object:
+    """The page of a call (``CheckedCall``)."""
     given = arguments["arguments"]
     call = ToolCall(given=given, roots=tuple(map(Path, arguments["roots"])), progress=said)
     answer = ANSWERS[str(arguments["tool"])](call)
@@ -32,4 +33,4 @@ ANSWERS: Final[dict[str, Callable[[ToolCall], Answer]]] = {
     "compare": views.compare,
     "doctor": views.doctor,
 }
-JOBS: Final[dict[str, Job]] = {"tool": _tool}
+JOBS: Final[dict[str, Job]] = {"tool": answer_tool}

@@ -120,6 +120,12 @@ def _doctor(_arguments: dict[str, Any], _said: Said) -> object:
     return render_text(examine_machine(), width=100, color=False)
 
 
+def _tool(arguments: dict[str, Any], said: Said) -> object:
+    from gpadvisor.agents.jobs import answer_tool  # noqa: PLC0415  # brings every view
+
+    return answer_tool(arguments, said)
+
+
 def _request(arguments: dict[str, Any], path: Path) -> Request:
     """The request that the project's and the editor's settings make."""
     request = plain_request(path, arguments)
@@ -166,4 +172,5 @@ JOBS: Final[dict[str, Job]] = {
     "compare": _compare,
     "page": _page,
     "doctor": _doctor,
+    "tool": _tool,
 }

@@ -23,6 +23,7 @@ OVERVIEW_CHANGED: Final = "gpadvisor/overviewChanged"
 COMPARE: Final = "gpadvisor/compare"
 PAGE: Final = "gpadvisor/page"
 DEBUG_INFORMATION: Final = "gpadvisor/debugInformation"
+TOOL: Final = "gpadvisor/tool"
 
 State = Literal["idle", "stale", "busy", "error", "noKernel", "noProfile", "untrusted", "disabled"]
 """``idle``: advice is shown, of a profile or, where ``profile`` is null, of the code or a model; ``stale``:
@@ -271,6 +272,22 @@ class DebugInformationResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolParams:
+    """Request to the server: a tool for coding agents (docs/agents.md) by its name."""
+
+    name: str
+    arguments: dict[str, object]
+    agreed: bool = False  # the user has seen the program that it runs, and agreed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """Its answer: JSON, as ``gpadvisor mcp`` gives it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """One command of ``workspace/executeCommand``."""
 
@@ -369,4 +386,5 @@ REQUESTS: Final = {
     COMPARE: (CompareParams, CompareResult),
     PAGE: (PageParams, PageResult),
     DEBUG_INFORMATION: (None, DebugInformationResult),
+    TOOL: (ToolParams, ToolResult),
 }

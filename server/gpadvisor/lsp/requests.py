@@ -33,6 +33,7 @@ from gpadvisor.lsp.protocol import (
     OVERVIEW,
     PAGE,
     SASS,
+    TOOL,
     DebugInformationResult,
     ExplainParams,
     ExplainResult,
@@ -42,6 +43,8 @@ from gpadvisor.lsp.protocol import (
     OverviewResult,
     SassParams,
     SassResult,
+    ToolParams,
+    ToolResult,
 )
 from gpadvisor.lsp.session import Session
 from gpadvisor.lsp.snapshot import PROFILE, Snapshot, View
@@ -128,6 +131,12 @@ def register_own(server: LanguageServer, session: Session) -> None:
             page_params = from_wire(params, PageParams)
         return to_wire(await answered(session.reports.page(page_params)))
 
+    @server.feature(TOOL)
+    async def tool(params: Any) -> object:
+        with refusing():
+            asked = from_wire(params, ToolParams)
+        return to_wire(await answered(_tool(session, asked)))
+
     @server.feature(DEBUG_INFORMATION)
     def information(_params: Any) -> object:
         workers = session.workers
@@ -209,6 +218,24 @@ async def _compare(session: Session, params: CompareParams) -> CompareResult:
     compared, entry = from_json(data, tuple[ChangedLine, ...]), state.now.entries[PROFILE + after]
     lines = await asyncio.to_thread(compared_lines, state.now, entry, compared, read_text)
     return CompareResult(lines=lines)
+
+
+async def _tool(session: Session, params: ToolParams) -> ToolResult:
+    """As ``gpadvisor mcp`` answers; what may be read are the folders of the workspace."""
+    from gpadvisor.agents.answers import dumps  # noqa: PLC0415  # seldom asked for
+    from gpadvisor.agents.calls import checked  # noqa: PLC0415  # the same
+
+    snapshot = session.state.now
+    if not snapshot.trusted:
+        raise UsageError("the workspace is not trusted: nothing is compiled, read or run")
+    call = checked(params.name, params.arguments, allow_run=True)
+    if call.tool.runs and not params.agreed:
+        raise UsageError(f"'{params.name}' runs a program, which the user has not agreed to")
+    roots = [folder.path for folder in snapshot.folders.values() if folder.uri]
+    page = await session.client.with_progress(
+        call.tool.title, lambda said: call.answer(roots, session.workers, said)
+    )
+    return ToolResult(text=dumps(page))
 
 
 def _profile(snapshot: Snapshot, uri: str) -> str:

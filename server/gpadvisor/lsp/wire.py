@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from typing import TypeVar, get_args, get_type_hints
+from types import UnionType
+from typing import TypeVar, get_args, get_origin, get_type_hints
 
 from gpadvisor.errors import UsageError
 
@@ -49,5 +50,6 @@ def from_wire(data: object, kind: type[T]) -> T:
 
 
 def _fits(value: object, hint: object) -> bool:
-    kinds = get_args(hint) or (hint,)
+    origin = get_origin(hint)
+    kinds = get_args(hint) if origin is UnionType else (origin or hint,)
     return any(isinstance(value, kind) and not (kind is int and isinstance(value, bool)) for kind in kinds)

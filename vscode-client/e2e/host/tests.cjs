@@ -263,6 +263,23 @@ const tests = {
     await run("gpadvisor.toggleAnnotations");
     await until("hints again", async () => (await hints(document)).length > 0);
   },
+  async "a language model has the tools of gpadvisor mcp"() {
+    const call = async (name, input) => {
+      const { content } = await vscode.lm.invokeTool(`gpadvisor_${name}`, { input, toolInvocationToken: undefined });
+      return content.map(({ value }) => value).join("");
+    };
+    const offered = vscode.lm.tools.map(({ name }) => name).filter((name) => name.startsWith("gpadvisor_"));
+    assert.equal(offered.length, 11, offered.join());
+    const advice = JSON.parse(await call("advise", { file: "run.ncu-rep", kernel: "stencil" }));
+    const [best] = advice.items;
+    assert.equal(best.code, "GPA102");
+    assert.ok(best.low <= best.expected && best.expected <= best.high && best.low > 1);
+    assert.ok(JSON.stringify(advice).length <= 4096);
+    const [{ text }] = JSON.parse(await call("why", { file: "run.ncu-rep", suggestion: String(best.number) })).items;
+    assert.match(text, /GPA102/);
+    assert.equal(JSON.parse(await call("list_kernels", { file: uriOf("run.ncu-rep", 1).fsPath })).total, 1, "of the other folder");
+    await assert.rejects(call("advise", { file: "../../etc/passwd" }), /outside of/);
+  },
   async "a rule is explained in a preview"() {
     await run("gpadvisor.explainAdvice", "GPA102");
     await until("preview", () =>

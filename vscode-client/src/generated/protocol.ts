@@ -12,6 +12,7 @@ export const OVERVIEW_CHANGED = "gpadvisor/overviewChanged";
 export const COMPARE = "gpadvisor/compare";
 export const PAGE = "gpadvisor/page";
 export const DEBUG_INFORMATION = "gpadvisor/debugInformation";
+export const TOOL = "gpadvisor/tool";
 export const ANALYZE_FILE = "gpadvisor.server.analyzeFile";
 export const MODEL_FILE = "gpadvisor.server.modelFile";
 export const IMPORT_PROFILE = "gpadvisor.server.importProfile";
@@ -275,4 +276,16 @@ export interface OverviewResult {
 /** What a bug report needs: versions, settings, tools, profiles, workers. No source text. */
 export interface DebugInformationResult {
   readonly markdown: string;
+}
+
+/** Request to the server: a tool for coding agents (docs/agents.md) by its name. */
+export interface ToolParams {
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly agreed?: boolean;
+}
+
+/** Its answer: JSON, as ``gpadvisor mcp`` gives it. */
+export interface ToolResult {
+  readonly text: string;
 }
