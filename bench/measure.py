@@ -36,9 +36,7 @@ def run(command: Command) -> Run:
         RuntimeError: it failed; a time of something that failed would say nothing.
     """
     environment = {**os.environ, **command.environment}
-    environment.pop(
-        "PYTHONDONTWRITEBYTECODE", None
-    )  # nobody's command compiles all that it imports each time
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # nobody's command compiles all its imports each time
     started = time.perf_counter()
     with subprocess.Popen(
         command.arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from gpadvisor.analyzer.defuse import ReachingDefinitions
+from gpadvisor.analyzer.dominators import DominatorTree, immediate_dominators, reverse_postorder
 from gpadvisor.analyzer.flow import Flow, Graph, JumpTables, build_graph, control_transfers
 from gpadvisor.analyzer.loops import LoopNest, find_loops
 from gpadvisor.analyzer.partition import Part, split_section
 from gpadvisor.analyzer.places import called_lines, loop_location, user_lines
 from gpadvisor.cubin import CodeSection, Cubin, Lines, decode_lines, demangle
 from gpadvisor.machine import code_form
-from gpadvisor.model.graphs import DominatorTree, immediate_dominators, reverse_postorder
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, FunctionId, LoopId, Pc
 from gpadvisor.model.instruction import Instruction
 from gpadvisor.model.problem import Problem, ProblemCode

@@ -18,7 +18,8 @@ from heapq import heapify, heappop, heappush
 from itertools import accumulate
 from typing import Final
 
-from gpadvisor.model.graphs import strongly_connected, whole_order
+from gpadvisor.analyzer.dominators import whole_order
+from gpadvisor.analyzer.loops import strongly_connected
 from gpadvisor.model.program import Function
 
 MAX_BLOCKS: Final = 1 << 12

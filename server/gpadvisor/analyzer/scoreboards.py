@@ -15,7 +15,7 @@ from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from gpadvisor.model.graphs import whole_order
+from gpadvisor.analyzer.dominators import whole_order
 from gpadvisor.model.instruction import InOrderQueue, Instruction, OpcodeClass
 from gpadvisor.model.program import Function
 

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator
 from enum import Flag, auto
 from functools import lru_cache
-from itertools import chain
 from typing import Final
+
+import networkx as nx
 
 from gpadvisor.analyzer.positions import BLOCK_SIZE, GRID_SIZES, Positions, address_registers, is_lane
 from gpadvisor.machine import code_form
-from gpadvisor.model.graphs import strongly_connected
 from gpadvisor.model.instruction import (
     COMPUTING,
     Instruction,
@@ -277,14 +277,12 @@ class _Values:
 
     def _strides(self) -> Iterator[int]:
         """Instructions by which a value grows from pass to pass, by a step that holds the grid's size."""
-        readers: dict[int, list[int]] = {}
+        graph = nx.DiGraph()
         for index, inputs in enumerate(self.inputs):
             if self.passes[index] and self.function.loop_of[self.function.block_of[index]] >= 0:
-                for writer in chain.from_iterable(inputs.values()):
-                    readers.setdefault(writer, []).append(index)
-                    readers.setdefault(index, [])
-        for cycle in map(set, strongly_connected(readers, readers)):
-            if len(cycle) == 1 and not cycle.issubset(readers[min(cycle)]):
+                graph.add_edges_from((writer, index) for writers in inputs.values() for writer in writers)
+        for cycle in nx.strongly_connected_components(graph):
+            if len(cycle) == 1 and not graph.has_edge(*(2 * tuple(cycle))):
                 continue
             for index in sorted(cycle):
                 step = self.own[index]

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpadvisor.model.graphs import post_dominators
+import networkx as nx
+
 from gpadvisor.model.instruction import COMPUTING, Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.program import Function
 
+_EXIT: Final = -1
 _SLICE_LIMIT: Final = 4096
 """Instructions behind one condition that are looked at; a longer chain counts as different by thread."""
 _SAME_FOR_BLOCK: Final = ("SRZ", "SR_CTAID", "SR_NCTAID", "SR_CgaCtaId", "SR_CLUSTER")
@@ -22,7 +24,6 @@ class Alignment:
         """Find out which branches decide whether a block is run."""
         self._function = function
         self._reaching = function.reaching
-        self._exit = len(function.blocks)
         self._ways = [self._successors(block) for block in range(len(function.blocks))]
         self._deciding = self._dependences()
         self._varies: dict[int, bool] = {}
@@ -32,19 +33,22 @@ class Alignment:
         ways = [int(successor) for successor, _ in own.successors]
         last = self._function.instructions[own.end - 1]
         if not ways or (last.info.opclass in _LEAVES and last.guard is not None):
-            ways.append(self._exit)
+            ways.append(_EXIT)
         return ways
 
     def _dependences(self) -> list[set[tuple[int, int]]]:
         """By block the branches that decide on it: their block, and the way that leads to it."""
-        above = post_dominators([*self._ways, []], self._exit)
+        # Post-dominators are dominators of the reversed graph.
+        backwards = nx.DiGraph([(way, block) for block, ways in enumerate(self._ways) for way in ways])
+        backwards.add_node(_EXIT)
+        above = nx.immediate_dominators(backwards, _EXIT)
         result: list[set[tuple[int, int]]] = [set() for _ in self._ways]
         for block, ways in enumerate(self._ways):
             for way in ways if len(ways) > 1 else ():
                 index: int | None = way
-                while index is not None and index not in {self._exit, above[block]}:
+                while index is not None and index not in {_EXIT, above.get(block)}:
                     result[index].add((block, way))
-                    index = above[index]
+                    index = above.get(index)
         return result
 
     def is_aligned(self, index: int, barriers: set[int]) -> bool:
@@ -70,7 +74,7 @@ class Alignment:
         return True
 
     def _reaches(self, start: int, wanted: set[int]) -> bool:
-        pending, visited = [start], {self._exit}
+        pending, visited = [start], {_EXIT}
         while pending:
             block = pending.pop()
             if block in wanted:

@@ -9,17 +9,18 @@ with the stores behind the condition taken away (Cytron et al., TOPLAS 1991, sec
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Final
 
+import networkx as nx
+
 from gpadvisor.evidence.accesses import is_ordered
 from gpadvisor.evidence.lanes import comparisons, counted_threads, is_order, numbers_of, threads_per_warp
 from gpadvisor.evidence.measured import Values, executed_warps
 from gpadvisor.evidence.queries import loop_indices
-from gpadvisor.model.graphs import post_dominators
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.profile import KernelProfile
@@ -258,21 +259,28 @@ def _needed(function: Function, wanted: Collection[int], *, keep: frozenset[int]
 def deciding(function: Function) -> tuple[tuple[int, ...], ...]:
     """By block the branches that decide whether it is come to: its control dependences."""
     end = len(function.blocks)
-    ways = []
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(end + 1))
     for block in function.blocks:
         last = function.instructions[block.end - 1].info.opclass
-        leaves = not block.successors or last in {OpcodeClass.EXIT, OpcodeClass.RETURN}
-        ways.append(
-            list(dict.fromkeys([*(int(to) for to, _ in block.successors), *([end] if leaves else [])]))
-        )
-    above = post_dominators([*ways, []], end)
+        graph.add_edges_from((int(to), int(block.id)) for to, _ in block.successors)
+        if not block.successors or last in {OpcodeClass.EXIT, OpcodeClass.RETURN}:
+            graph.add_edge(end, int(block.id))
+    above = nx.immediate_dominators(graph, end)
     found: list[list[int]] = [[] for _ in function.blocks]
-    for at, block in enumerate(function.blocks):
+    for block in function.blocks:
         branch = block.end - 1
-        for to in ways[at] if len(ways[at]) > 1 else ():
+        for to in _ways(int(block.id), graph):
             index = to
-            while index != above[at] and (next_above := above[index]) is not None:
+            while index in above and index not in {end, above.get(int(block.id))}:
                 if branch not in found[index]:
                     found[index].append(branch)
-                index = next_above
+                index = above[index]
     return tuple(map(tuple, found))
+
+
+def _ways(block: int, graph: nx.DiGraph[int]) -> Iterator[int]:
+    """Where a block that ends in a choice leads to."""
+    ways = [int(to) for to in graph.predecessors(block)]
+    if len(ways) > 1:
+        yield from ways

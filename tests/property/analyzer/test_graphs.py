@@ -10,15 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.assembly import function_of
 
+from gpadvisor.analyzer.dominators import DominatorTree, immediate_dominators, reverse_postorder
 from gpadvisor.analyzer.loops import find_loops
 from gpadvisor.analyzer.paths import Paths
-from gpadvisor.model.graphs import (
-    DominatorTree,
-    immediate_dominators,
-    post_dominators,
-    reverse_postorder,
-    strongly_connected,
-)
 from gpadvisor.model.program import Function
 
 
@@ -56,26 +50,6 @@ def test_dominance_is_passing_on_every_path(successors: list[list[int]]) -> None
         rest = graph.subgraph(set(graph) - {above})
         avoidable = above not in {0, below} and nx.has_path(rest, 0, below)
         assert tree.dominates(above, below) == (not avoidable)
-
-
-@given(graphs())
-def test_post_dominators_are_dominators_of_the_reversed_graph(successors: list[list[int]]) -> None:
-    end = len(successors) - 1
-    expected = nx.immediate_dominators(as_graph(successors).reverse(), end)
-    above = post_dominators(successors, end)
-    assert {block: one for block, one in enumerate(above) if one is not None} == {
-        block: one for block, one in expected.items() if block != end
-    }
-
-
-@given(graphs())
-def test_components_are_strongly_connected_and_in_order(successors: list[list[int]]) -> None:
-    components = strongly_connected(range(len(successors)), dict(enumerate(successors)))
-    expected = [*nx.strongly_connected_components(as_graph(successors))]
-    assert sorted(map(sorted, components)) == sorted(map(sorted, expected))
-    place = {block: at for at, component in enumerate(components) for block in component}
-    for block, targets in enumerate(successors):
-        assert all(place[target] <= place[block] for target in targets)
 
 
 @given(graphs())
