@@ -33,7 +33,7 @@ from gpadvisor.views.roofline.model import Basis, CeilingKind, Figure, Level, Re
 from gpadvisor.views.roofline.shown import ShownKernel
 from gpadvisor.views.roofline.svg import render_svg
 from gpadvisor.views.roofline.text import render_text
-from gpadvisor.views.roofline.words import sentences
+from gpadvisor.views.roofline.words import region_name, sentences
 
 SECONDS = 1e-3
 CODE = """
@@ -491,6 +491,18 @@ def test_the_picture_has_each_dot_with_its_numbers() -> None:
     assert any("LSU pipe 45 %" in title for title in titles)
     assert "prefers-color-scheme: dark" in picture
     assert not [one for one in root.iter() if one.tag.endswith("script")]
+
+
+def test_what_is_in_no_loop_is_named_by_its_function() -> None:
+    rest = next(one for one in made().regions if one.loop is None and one.pc is not None)
+    assert region_name(rest) == "The code of kernel that is in no loop"
+
+
+def test_the_legend_of_the_picture_names_a_width_that_occurs() -> None:
+    found = made()
+    wide = tuple(replace(access, width_bytes=8) for access in found.accesses)
+    picture = render_svg(ShownKernel(roofline=replace(found, accesses=wide), proposals=(), time_share=None))
+    assert "8 B is that of neighbouring values of 8 bytes" in picture
 
 
 def test_text_keeps_within_its_width() -> None:

@@ -111,8 +111,10 @@ def nowhere_words(analysis: EditorAnalysis) -> str | None:
         found += f", best {gain(best[0])}: {best[1]}"
     notes = sorted(analysis.problems, key=lambda note: (note.code != NO_LINES, note.quiet))
     why = notes[0].message if notes else "no file of it is here."
-    where = "on no line of a file here"
-    return clean(f"{file_name(analysis.origin)}: {found}, {where}: {why} gpadvisor advise tells all of it.")
+    where = (
+        f"on no line of a file here ({file_name(analysis.origin)})"  # after what a narrow message must hold
+    )
+    return clean(f"{found}, {where}: {why} gpadvisor advise tells all of it.")
 
 
 def best_words(analyses: Iterable[EditorAnalysis]) -> str | None:

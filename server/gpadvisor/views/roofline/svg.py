@@ -6,6 +6,7 @@ Both axes are logarithmic. Each dot and line has its numbers as a tooltip; the t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -32,6 +33,8 @@ _DOTS: Final = 12  # regions drawn at most
 _LABEL_GAP: Final = 15.0
 _ROW: Final = 19
 _SENTENCE_CELLS: Final = 62
+_INDENT: Final = 9
+_LABEL_HEIGHT: Final = 20.0  # of the name along a line, with its distance from that
 _RADIUS: Final = 6.0
 _RISE: Final = 30.0  # from the end of a label to its middle
 _OUTER: Final = "a sector for each lane, a conflict of all lanes"
@@ -70,7 +73,9 @@ def render_svg(shown: ShownKernel) -> str:
     _points(root, axes, roofline)
     _table(root, roofline)
     for number, row in enumerate(said):
-        text(root, WIDTH / 2 - 20, BOTTOM + 64 + _ROW * number, row.replace("-  ", "\u2022 ", 1), "said")
+        begins = row.startswith("-  ")
+        x = WIDTH / 2 - 20 + (0 if begins else _INDENT)
+        text(root, x, BOTTOM + 64 + _ROW * number, f"\u2022 {row[3:]}" if begins else row.lstrip(), "said")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
@@ -126,8 +131,9 @@ def _levels(root: ET.Element, axes: Axes, roofline: Roofline) -> None:
             continue
         place = _label_place(axes, last, point.peak.value, roofline.height)
         names = ", ".join(other.level.value for other in alike)
+        back = _LABEL_HEIGHT / math.sin(math.radians(-axes.angle))  # stays below the line that it ends at
         label = text(
-            group, place[0] - 18, place[1] - 5, f"{names} {gips(point.peak.value)}", "small right halo"
+            group, place[0] - back, place[1] - 5, f"{names} {gips(point.peak.value)}", "small right halo"
         )
         label.set("transform", f"rotate({axes.angle:.2f} {place[0]:.1f} {place[1]:.1f})")
 
@@ -256,7 +262,8 @@ def _table(root: ET.Element, roofline: Roofline) -> None:
     ET.SubElement(root, "circle", {"class": "open key", **_at(LEFT + 6, y - 4), "r": "5"})
     text(root, LEFT + 18, y, "loads, stores and atomics alone, beside the walls: dashed;", "quiet")
     y += _ROW
-    text(root, LEFT + 18, y, "4 B is that of neighbouring values of 4 bytes", "quiet")
+    width = min((access.width_bytes or 4 for access in roofline.accesses), default=4)
+    text(root, LEFT + 18, y, f"{width} B is that of neighbouring values of {width} bytes", "quiet")
     if any(region.height is not None for region in roofline.regions):
         y += _ROW
         ET.SubElement(root, "circle", {"class": "part", **_at(LEFT + 6, y - 4), "r": "5"})

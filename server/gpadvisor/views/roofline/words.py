@@ -8,6 +8,7 @@ from typing import Final
 
 from gpadvisor.model.figures import factor, gain
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.report.names import base_name
 from gpadvisor.report.words import base_file, percent
 from gpadvisor.views.roofline.advice import NEAR, Proposal, answers, caps, follows, raises
 from gpadvisor.views.roofline.model import (
@@ -16,6 +17,7 @@ from gpadvisor.views.roofline.model import (
     Ceiling,
     CeilingKind,
     CountedAccess,
+    RegionKind,
     RegionPoint,
     Roofline,
 )
@@ -173,6 +175,8 @@ def region_name(region: RegionPoint) -> str:
     where = at(region.location, region.pc)
     if region.loop is not None:
         return f"The loop at {where}"
+    if region.kind is RegionKind.LOOP and region.pc is not None:
+        return f"The code of {base_name(region.function)} that is in no loop"
     return where or region.function
 
 
