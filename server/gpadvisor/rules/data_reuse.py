@@ -104,6 +104,7 @@ from gpadvisor.model.blame import Blame
 from gpadvisor.model.machine import WARP, WIDEST_BYTES
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.stalls import StallClass
+from gpadvisor.source.naming import name_tile
 
 _CODE: Final = "GPA107"
 _HIDING_WARPS: Final = 4
@@ -372,4 +373,5 @@ OPTIMIZER: Final = Optimizer(
     match=_match,
     estimate=stall_elimination,
     document=__doc__ or "",
+    naming=name_tile,
 )

@@ -79,6 +79,7 @@ class LaunchPlace:
     kernel: str  # its plain name
     line: int
     sizes: tuple[Token, ...]  # constants that its block's size is made of, by name, where each is set
+    tile: tuple[str, ...] = ()  # those of them that arrays of its kernel in shared memory have as a size, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +115,7 @@ class SourceFacts:
             divisions=tuple(_token(row, lines) for row in checked.rows(divisions, 2, MAX_SITES)),
             loops=tuple(_loop(row, lines) for row in checked.rows(loops, 3, MAX_SITES)),
             kernels=tuple(_kernel(row, lines) for row in checked.rows(kernels, 6, MAX_SITES)),
-            launches=tuple(_launch(row, lines) for row in checked.rows(launches, 3, MAX_SITES)),
+            launches=tuple(_launch(row, lines) for row in checked.rows(launches, 4, MAX_SITES)),
         )
 
 
@@ -162,6 +163,7 @@ def _launch(row: list[object], lines: int) -> LaunchPlace:
         kernel=checked.text(row[0], MAX_TEXT),
         line=checked.integer(row[1], 1, lines),
         sizes=tuple(_token(one, lines) for one in checked.rows(row[2], 2, MAX_SIZES)),
+        tile=tuple(checked.text(name, MAX_TEXT) for name in checked.items(row[3], MAX_SIZES)),
     )
 
 

@@ -24,6 +24,7 @@ from gpadvisor.source.launch_sites import (
     LaunchSite,
 )
 from gpadvisor.source.launch_values import MOST_VALUES, HostTexts, ScopeNames, ValueReader, node_text
+from gpadvisor.source.shared_arrays import array_sizes, template_parameters
 from gpadvisor.source.syntax import parse_cuda
 
 _MAX_VISITED: Final = 1_000_000
@@ -51,24 +52,40 @@ def launch_places(tree: Tree) -> tuple[LaunchPlace, ...]:
     """The launches of a text, with the constants that their blocks' sizes are made of."""
     unit = HostTexts()
     _read(unit, 0, tree.root_node)
+    arrays = array_sizes(unit.kernels)
     places = []
     for _, node, names in unit.launches[:MAX_LAUNCHES]:
         reader = ValueReader(unit, names)
         block = _places(node)[1:2]
         if block:
             reader.sizes(block[0])
+        lines = reader.constants | {
+            name: line for name, line in _around(node).items() if name in reader.unknown
+        }
+        sizes = tuple(
+            Token(text=name, line=line)
+            for name, line in list(lines.items())[:MAX_SIZES]
+            if len(name) <= MAX_TEXT
+        )
+        kernel = _kernel_name(node)
+        tile = arrays[kernel].at(node) if kernel in arrays else frozenset()
         places.append(
             LaunchPlace(
-                kernel=_kernel_name(node)[:MAX_TEXT],
+                kernel=kernel[:MAX_TEXT],
                 line=node.start_point[0] + 1,
-                sizes=tuple(
-                    Token(text=name, line=line)
-                    for name, line in list(reader.constants.items())[:MAX_SIZES]
-                    if len(name) <= MAX_TEXT
-                ),
+                sizes=sizes,
+                tile=tuple(size.text for size in sizes if size.text in tile),
             )
         )
     return tuple(places)
+
+
+def _around(node: Node) -> dict[str, int]:
+    """The template parameters of the function that a launch is in, which are constants, too."""
+    function = node.parent
+    while function is not None and function.type != "function_definition":
+        function = function.parent
+    return {} if function is None else template_parameters(function)
 
 
 def _read(unit: HostTexts, index: int, root: Node) -> None:
@@ -112,6 +129,7 @@ def _parameters(unit: HostTexts, names: ScopeNames, node: Node) -> None:
     body = node.child_by_field_name("body")
     if b"__global__" in head[: (body.start_byte - node.start_byte) if body is not None else None]:
         unit.parameters.setdefault(node_text(name), rows)
+        unit.kernels.setdefault(node_text(name), []).append(node)
 
 
 def _inner(node: Node | None, kind: str) -> Node | None:

@@ -52,6 +52,7 @@ class HostTexts:
     macros: dict[str, list[Node]] = field(default_factory=dict)
     macro_lines: dict[str, int] = field(default_factory=dict)  # of the first definition
     parameters: dict[str, list[Node]] = field(default_factory=dict)  # of kernels, by name
+    kernels: dict[str, list[Node]] = field(default_factory=dict)  # their definitions
     launches: list[tuple[int, Node, ScopeNames]] = field(default_factory=list)
 
 

@@ -153,6 +153,22 @@ def name_launch(suggestion: Suggestion, source: Sources) -> str:
         sizes = " and ".join(f"{size.text} (line {size.line})" for size in launch.sizes)
         file = place.file.replace("\\", "/").rpartition("/")[2]
         parts.append(f"It is launched at {file}:{launch.line}" + (f" with {sizes}." if sizes else "."))
+        parts += [f"{name} sizes its shared arrays, too: both change with it." for name in launch.tile]
     if bounds is not None:
         parts.append(f"The kernel has __launch_bounds__({bounds}) already.")
     return " ".join(parts)
+
+
+def name_tile(suggestion: Suggestion, source: Sources) -> str:
+    """Data reuse: the constant that several results per thread take apart, where block and tile share one."""
+    place = suggestion.scope.location
+    facts = None if place is None else source(place.file)
+    kernel = None if facts is None or place is None else facts.kernel(place.line)
+    if facts is None or kernel is None or "results" not in suggestion.cure:
+        return ""
+    name = kernel.name.rpartition("::")[2]
+    launch = next((launch_place for launch_place in facts.launches if launch_place.kernel == name), None)
+    if launch is None or not launch.tile:
+        return ""
+    (size, *_) = (size for size in launch.sizes if size.text in launch.tile)
+    return f"{size.text} (line {size.line}) sizes the block and its tiles: they need a constant each then."

@@ -93,6 +93,47 @@ def test_where_a_block_size_is_written(before: str, launch: str, said: str) -> N
     assert bool(said) == ("It is launched" in found)
 
 
+TILED = """#define EDGE 16
+template <int DIM, typename T>
+__global__ void gather(float *out) {
+    __shared__ T tile[DIM][DIM + 1];
+    out[0] = tile[threadIdx.y][threadIdx.x];
+}
+void run(float *out) {
+    dim3 block(EDGE, EDGE);
+    gather<EDGE, float><<<64, block>>>(out);
+}
+"""
+PLAIN = TILED.replace("template <int DIM, typename T>\n", "").replace(" T tile", " float tile")
+PLAIN = PLAIN.replace("gather<EDGE, float>", "gather")
+
+
+@pytest.mark.parametrize(
+    ("text", "tied"),
+    [
+        (TILED, True),  # by the template
+        (PLAIN.replace("DIM", "EDGE"), True),
+        (PLAIN.replace("DIM", "SIDE").replace("#define", "#define SIDE 16\n#define"), False),
+        (TILED.replace("#define EDGE 16", "").replace("void run", "template <int EDGE> void run"), True),
+        (TILED.replace("gather<EDGE,", "gather<8,"), False),
+        (TILED.replace("__shared__ ", ""), False),
+        (TILED.replace("void run", "__global__ void gather(int n) {}\nvoid run"), False),  # which of the two?
+    ],
+)
+def test_a_constant_of_block_and_tile_is_named(text: str, tied: bool) -> None:
+    place = replace(values.THREAD_INCREASE.scope, location=values.at(5))
+    launched = added(replace(values.THREAD_INCREASE, scope=place), {values.GATHER_FILE: text})
+    assert "It is launched at" in launched
+    assert ("EDGE sizes its shared arrays, too: both change with it." in launched) is tied
+    reuse = replace(
+        values.LOOP_UNROLLING, code="GPA107", scope=place, cure="let each thread compute 2 x 2 results"
+    )
+    said = added(reuse, {values.GATHER_FILE: text})
+    assert said.endswith(" sizes the block and its tiles: they need a constant each then.") is tied
+    assert bool(said) is tied
+    assert not added(replace(reuse, cure="fill tiles"), {values.GATHER_FILE: text})
+
+
 def test_other_rules_other_languages_and_missing_sources_stay_as_they_are() -> None:
     other = replace(values.STRENGTH_REDUCTION, code="GPA105")
     assert added(other) == ""
