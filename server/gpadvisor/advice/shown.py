@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 from gpadvisor.advice.evaluate import EstimatedMatch
-from gpadvisor.analyzer.places import is_prebuilt
+from gpadvisor.analyzer.places import is_launched_by_library, is_prebuilt
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext
@@ -54,10 +54,13 @@ def standing(context: KernelContext, finding: EstimatedMatch, limits: Thresholds
             return Standing.HIDDEN
     if finding.optimizer.category is Category.NOTE or not finding.match.actionable or _is_compiled(context):
         return Standing.NOTE
+    if parallel and context.profile is not None and is_launched_by_library(context.profile.launch.demangled):
+        return Standing.NOTE
     if limits == NO_THRESHOLDS or finding.match.leads:
         return Standing.SUGGESTION
     if not total and finding.estimate is None:
-        return Standing.HIDDEN if _is_beside_the_limit(context, finding) else Standing.SUGGESTION
+        beside = _is_beside_the_limit(context, finding) or (not parallel and _is_short(context))
+        return Standing.HIDDEN if beside else Standing.SUGGESTION
     worth = finding.estimate is not None and _is_worth(context, finding, finding.estimate, limits.speedup)
     held = not parallel and _is_held_by_dram(context, finding)
     return Standing.SUGGESTION if worth and not held else Standing.HIDDEN
@@ -72,9 +75,13 @@ def _is_worth(context: KernelContext, finding: EstimatedMatch, estimate: Estimat
     """
     unsure = estimate.low < 1 and least >= MIN_SPEEDUP
     enough = constants.UNSURE if finding.optimizer.category is Category.PARALLEL else 1 + constants.NOTABLE
+    return estimate.expected >= least and not (unsure and (estimate.expected < enough or _is_short(context)))
+
+
+def _is_short(context: KernelContext) -> bool:
+    """Whether a kernel was measured to be as short as a launch, whatever its code does."""
     profile = None if context.evidence is Evidence.MODELLED else context.profile
-    short = profile is not None and is_as_short_as_a_launch(profile)
-    return estimate.expected >= least and not (unsure and (estimate.expected < enough or short))
+    return profile is not None and is_as_short_as_a_launch(profile)
 
 
 def _is_held_by_dram(context: KernelContext, finding: EstimatedMatch) -> bool:

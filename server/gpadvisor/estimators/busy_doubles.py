@@ -28,6 +28,8 @@ _LITERAL: Final = re.compile(r"c\[0x[1-9a-f]\w*\]|, -?\d")
 
 
 _POW: Final = "__internal_accurate_pow"
+_DIVISION: Final = "div"
+"""In what is named after a division, which has no form to call."""
 
 
 _NAMED: Final = 3
@@ -41,6 +43,7 @@ class _Doubles:
     sites: tuple[StaticSite, ...]  # one for each line, the most executed first
     literals: tuple[str, ...]  # lines with a number in double precision
     powers: tuple[str, ...]  # lines that call pow()
+    math: bool  # whether other math functions are called, in double precision
 
 
 def busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _Doubles | None:
@@ -51,7 +54,7 @@ def busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _Do
     weights: Counter[str] = Counter()
     first: dict[str, StaticSite] = {}
     literals, powers = dict[str, None](), dict[str, None]()
-    mixed = slow = False
+    mixed = slow = math = False
     counts = executions(context) or {}
     for function in functions:
         if function.kind is FunctionKind.MATH_HELPER:
@@ -61,7 +64,7 @@ def busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _Do
             for call in function.calls
             if call.callee is not None
         }
-        library = {index for sequence in math_sequences(function) for index in sequence.indices}
+        library = {index: one.kind for one in math_sequences(function) for index in one.indices}
         for index, instruction in enumerate(function.instructions):
             routine = routines.get(index)
             work = sum(map(_is_double, (instruction,) if routine is None else routine.instructions))
@@ -78,7 +81,11 @@ def busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _Do
             )
             if routine is not None and _POW in routine.name:
                 powers[place] = None
-            elif index not in library and _has_literal(instruction):
+            elif index in library:
+                math |= _DIVISION not in library[index]
+            elif routine is not None and routine.kind is FunctionKind.MATH_HELPER:
+                math |= _DIVISION not in routine.name
+            elif _has_literal(instruction):
                 literals[line_text(function, _converted(function, index))] = None
     if not mixed or not slow:
         return None
@@ -88,6 +95,7 @@ def busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _Do
         sites=tuple(first[place] for place in order),
         literals=tuple(place for place in order if place in literals and place not in powers),
         powers=tuple(place for place in order if place in powers),
+        math=math,
     )
 
 
@@ -146,7 +154,10 @@ def busy_advice(functions: tuple[Function, ...], found: _Doubles) -> tuple[str, 
         changes.append(f"add the suffix f to the literals at {_list(found.literals)}")
     if found.powers:
         changes.append(f"write pow() at {_list(found.powers)} as a product, or powf()")
-    changes.append("call the float form of math functions")
+    if found.math:
+        changes.append("call the float form of math functions")
+    elif not changes:
+        changes.append("keep sums, variables and constants in float where the result bears it")
     what = (
         f"The pipe of double precision, which is slow on this GPU, is busy for {found.percent:.0f} % of the "
         f"time in a kernel of floats, most of it at {_list(places)}: "

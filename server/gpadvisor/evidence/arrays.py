@@ -16,6 +16,8 @@ _VARIABLE: Final = "c[0x3]["
 """Of a ``__constant__`` variable of the program."""
 _ADDRESS: Final = re.compile(r"\[([^\[\]]*R\d[^\[\]]*)\]")
 _REGISTER: Final = re.compile(r"\bU?R\d+")
+_BUT_THE_SUMMAND: Final = re.compile(r"^.*,(?=[^,]*$)")
+"""Of a wide multiply-add all operands but the last, which is the address that an offset is added to."""
 _SLICE_LIMIT: Final = 512
 
 
@@ -30,7 +32,10 @@ def same_array(function: Function, first: int, second: int) -> bool:
 
 def same_pointer(function: Function, first: int, second: int) -> bool:
     """Whether one access's address is made of the very pointer that the other one uses."""
-    return _is_made_of(function, first, second) or _is_made_of(function, second, first)
+    if _is_made_of(function, first, second) or _is_made_of(function, second, first):
+        return True
+    base = _base(function, first)
+    return len(base) == 1 and base == _base(function, second)
 
 
 def is_pointer_from_memory(function: Function, access: int) -> bool:
@@ -70,6 +75,27 @@ def _parameters(function: Function, access: int) -> frozenset[str]:
     if any(is_memory(maker) and maker.info.space is not MemorySpace.CONSTANT for maker in makers):
         return frozenset()
     return frozenset(name for instruction in makers for name in _PARAMETER.findall(instruction.operands))
+
+
+@lru_cache(maxsize=512)
+def _base(function: Function, access: int) -> frozenset[str]:
+    """The parameters that an address of 64 bits begins with; several where offsets are not told apart."""
+    pending = [(access, register) for register in address_registers(function, access)]
+    visited: set[int] = set()
+    found = set[str]()
+    while pending and len(visited) < _SLICE_LIMIT:
+        index, register = pending.pop()
+        for definition in function.reaching.definitions(index, register) - visited:
+            visited.add(definition)
+            maker = function.instructions[definition]
+            if is_memory(maker) and maker.info.space is not MemorySpace.CONSTANT:
+                return frozenset()  # the pointer itself was loaded
+            wide = maker.opcode == "IMAD" and "WIDE" in maker.modifiers
+            operands = _BUT_THE_SUMMAND.sub("", maker.operands) if wide else maker.operands
+            found.update(_PARAMETER.findall(operands))
+            names = set(_REGISTER.findall(operands))
+            pending += [(definition, used) for used in maker.uses if _name(used) in names]
+    return frozenset(found)
 
 
 def is_indexed_by_data(function: Function, access: int) -> bool:

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from gpadvisor.model.figures import gain
 from gpadvisor.report.entries import Family, NumberedSuggestion
 from gpadvisor.report.folding import SMALL_SHARE
+
+LARGE_SHARE: Final = 0.1
+"""A kernel with as much of the time is named, whatever was found in it."""
 
 
 def alike_groups(families: Sequence[Family]) -> list[list[Family]]:
@@ -29,6 +33,15 @@ def apart_from(families: Sequence[Family], groups: Sequence[Sequence[Family]]) -
     """Those that are in no group."""
     ids = {id(family) for group in groups for family in group}
     return [family for family in families if id(family) not in ids]
+
+
+def is_named(family: Family, groups: Sequence[Sequence[Family]]) -> bool:
+    """Whether a kernel without a block has a line, however many others there are.
+
+    One does that takes much of the time, or that kernels of a group are told to be the same as.
+    """
+    large = (family.share or 0.0) >= LARGE_SHARE or family.saved >= SMALL_SHARE
+    return large or any(entry.number in group[0].elsewhere for group in groups for entry in family.entries)
 
 
 def own_changes(family: Family) -> list[NumberedSuggestion]:

@@ -15,7 +15,15 @@ from gpadvisor.model.advice import Advice, Category, KernelAdvice
 from gpadvisor.model.figures import expected, gain
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.profile import Evidence
-from gpadvisor.report.alike import alike_groups, apart_from, other_launches, own_changes, share_of
+from gpadvisor.report.alike import (
+    LARGE_SHARE,
+    alike_groups,
+    apart_from,
+    is_named,
+    other_launches,
+    own_changes,
+    share_of,
+)
 from gpadvisor.report.caveats import caveats
 from gpadvisor.report.entries import Family, NumberedSuggestion, cause, families, heaviest, primary
 from gpadvisor.report.folding import SMALL_SHARE
@@ -42,8 +50,6 @@ LINES: Final = 40
 _BLOCKS: Final = 3  # of one kernel
 _KERNELS: Final = 3  # that have blocks
 _OTHERS: Final = 3  # lines of further kernels that blocks leave room for
-_LARGE_SHARE: Final = 0.1
-"""A kernel with as much of the time is named, whatever was found in it."""
 _CAVEATS: Final = 5
 _CAVEAT_LINES: Final = 3
 _INDENT: Final = "    "
@@ -128,7 +134,7 @@ def _headline(page: Page, found: Sequence[Family]) -> list[str]:
 def _kernels(page: Page, found: Sequence[Family], room: int | None) -> list[str]:
     """Blocks of the kernels where most can be gained, and a line for each other one while there is room."""
     named = [family for family in found if family.entries]
-    worth = [family for family in named if family.saved >= SMALL_SHARE or (family.share or 0) >= _LARGE_SHARE]
+    worth = [family for family in named if family.saved >= SMALL_SHARE or (family.share or 0) >= LARGE_SHARE]
     worth = worth or named[:1]
     led = named if room is None else worth[:_KERNELS]
     heads = {id(family): _head(page, family) for family in led}
@@ -137,10 +143,9 @@ def _kernels(page: Page, found: Sequence[Family], room: int | None) -> list[str]
     ids = {id(family) for family in led}
     others = [family for family in found if id(family) not in ids] if len(found) > 1 else []
     alike = alike_groups(others)
-    lasting = sum(len(_row(page, one)) for one in apart_from(others, alike) if _is_named(one))
-    lasting += len(_alike_rows(page, alike))
+    lasting = sum(len(_row(page, one)) for one in apart_from(others, alike) if is_named(one, alike))
     kept = sum(map(len, heads.values())) + len(led)
-    kept += max(lasting, min(len(others), _OTHERS)) + 2 if others else 0
+    kept += max(lasting + len(_alike_rows(page, alike)), min(len(others), _OTHERS)) + 2 if others else 0
     left = None if room is None else room - kept
     blocks = _blocks(page, led, left)
     if left is not None:
@@ -307,11 +312,6 @@ def _counted(entries: Sequence[NumberedSuggestion]) -> str:
     return f"{plural(len(entries), 'more change')}{of}"
 
 
-def _is_named(family: Family) -> bool:
-    """Whether a kernel without a block has a line, however many others there are."""
-    return (family.share or 0.0) >= _LARGE_SHARE or family.saved >= SMALL_SHARE
-
-
 def _row(page: Page, family: Family) -> list[str]:
     """A kernel without a block: its share, and what was found."""
     best = next((entry for entry in family.entries if entry.suggestion.speedup is not None), None)
@@ -352,11 +352,11 @@ def _others(page: Page, others: Sequence[Family], room: int | None) -> list[str]
         large = others
     lines: list[str] = []
     shown: list[Family] = []
-    named = sum(len(_row(page, one)) for one in large if _is_named(one))
+    named = sum(len(_row(page, one)) for one in large if is_named(one, groups))
     left = 0 if room is None else room - 2 - named - len(alike)
     for family in large:
         row = _row(page, family)
-        if room is not None and not _is_named(family):
+        if room is not None and not is_named(family, groups):
             if len(row) > left:
                 continue
             left -= len(row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 import pytest
 from tests import hand_made as made
@@ -155,6 +156,12 @@ def test_what_promises_little_is_not_shown_unless_asked_for(gain: float, shown: 
     assert len(advice(one, limits=NO_THRESHOLDS).suggestions) == 1
 
 
+TARGET: Final = ParallelTarget(
+    warps_now=8, warps_new=12, issue_ratio=0.5, factor=1.0, factor_reason="", blocks_now=80, blocks_new=320,
+    threads_now=256, threads_new=128, limiter="registers", busy_sms_now=80, busy_sms_new=80,
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(("low", "gain", "shown"), [(0.97, 1.06, 0), (1.0, 1.06, 1), (0.97, 1.2, 1)])
 def test_a_launch_that_gains_little_or_nothing_is_not_shown_unless_asked_for(
     low: float, gain: float, shown: int
@@ -162,12 +169,7 @@ def test_a_launch_that_gains_little_or_nothing_is_not_shown_unless_asked_for(
     promise = Estimate(low=low, expected=gain, high=1.3, paper=None, equation="", reasons=())
     other = optimizer("GPA106", match(0), estimate=lambda *_: promise)
     assert len(advice(other).suggestions) == 1
-    target = ParallelTarget(
-        warps_now=8, warps_new=12, issue_ratio=0.5, factor=1.0, factor_reason="", blocks_now=80,
-        blocks_new=320, threads_now=256, threads_new=128, limiter="registers", busy_sms_now=80,
-        busy_sms_new=80,
-    )  # fmt: skip
-    one = optimizer("GPA301", match(parallel=target), Category.PARALLEL, lambda *_: promise)
+    one = optimizer("GPA301", match(parallel=TARGET), Category.PARALLEL, lambda *_: promise)
     assert len(advice(one).suggestions) == shown
     assert len(advice(one, limits=Thresholds(speedup=1.01)).suggestions) == 1
     assert len(advice(one, limits=NO_THRESHOLDS).suggestions) == 1
@@ -832,6 +834,45 @@ def test_a_kernel_that_comes_compiled_with_a_library_has_notes_only(name: str, o
     context = replace(context, program=replace(context.program, has_line_info=False))
     found = advise_kernel(context, [optimizer("GPA106", match(0))])
     assert (len(found.suggestions), len(found.notes)) == ((1, 0) if ours else (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("void cub::CUB_200300_89_NS::DeviceScanKernel<int>(int *)", False),
+        ("void thrust::THRUST_200300_89_NS::cuda_cub::core::_kernel_agent<F>(F)", False),
+        ("void scan<cub::Sum>(int *)", True),
+    ],
+)
+def test_a_launch_that_a_library_chooses_is_not_told_to_be_changed(name: str, ours: bool) -> None:
+    measured = made.profile()
+    context = made.context(
+        thousand(), measured=replace(measured, launch=replace(measured.launch, demangled=name))
+    )
+    promise = Estimate(low=1.2, expected=1.4, high=1.5, paper=None, equation="", reasons=())
+    rules = [
+        optimizer("GPA106", match(0)),  # of the user's function in it
+        optimizer("GPA301", match(parallel=TARGET), Category.PARALLEL, lambda *_: promise),
+    ]
+    found = advise_kernel(context, rules)
+    assert [one.code for one in found.suggestions] == (["GPA106", "GPA301"] if ours else ["GPA106"])
+    assert len(found.notes) == (0 if ours else 1)
+
+
+@pytest.mark.parametrize(("nanoseconds", "shown"), [(2200.0, ["GPA301"]), (9e4, ["GPA105", "GPA301"])])
+def test_what_the_code_of_a_kernel_as_short_as_a_launch_shows_is_hidden(
+    nanoseconds: float, shown: list[str]
+) -> None:
+    """As a barrier too many in a kernel of 1.8 us."""
+    measured = made.profile()
+    launch = replace(measured.launch, duration_ns=nanoseconds)
+    context = made.context(measured=replace(measured, launch=launch), evidence=Evidence.STATIC)
+    rules = [
+        optimizer("GPA105", match(static_sites=(StaticSite(function=FunctionId(0), index=3, detail=""),))),
+        optimizer("GPA301", match(parallel=TARGET), Category.PARALLEL),
+    ]
+    found = advise_kernel(context, rules)
+    assert sorted(one.code for one in found.suggestions) == shown
 
 
 def test_of_two_block_sizes_the_better_one_is_proposed() -> None:

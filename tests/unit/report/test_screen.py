@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests import advice_values as values
 
-from gpadvisor.model.advice import Category, KernelAdvice, LaunchSummary, Rejection, SourceMatch
+from gpadvisor.model.advice import Category, KernelAdvice, LaunchSummary, Rejection, SourceMatch, Suggestion
 from gpadvisor.model.ids import Pc
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.timeline import KernelName, KernelTime, RunPart
@@ -168,6 +168,25 @@ def test_one_change_of_many_launches_is_told_once() -> None:
     assert "in kernel_0 and 21 more" in render_text(advice)
     said = " ".join(render_text(advice).split())
     assert "95 % kernel_1, kernel_2, kernel_3 and 18 more kernels: the same as 1" in said
+
+
+def test_a_finding_that_is_referred_to_is_told() -> None:
+    """As of the one kernel of many small ones that another was said to be the same as."""
+
+    def found(cure: str) -> Suggestion:
+        first = values.kernel().suggestions[0]
+        return replace(first, code="GPA301", category=Category.PARALLEL, speedup=None, hotspots=(), cure=cure)
+
+    made = [
+        values.kernel(name=name, suggestions=(found(cure),), groups=(), time_share=share)
+        for name, cure, share in (
+            *((f"large_{index}()", f"Cure {index}.", 0.3) for index in range(3)),
+            *((f"small_{index}()", f"Small {min(index, 40)}.", 0.01) for index in range(42)),
+        )
+    ]
+    said = " ".join(render_text(replace(values.measured(), kernels=tuple(made))).split())
+    assert "small_41: the same as 44" in said
+    assert "small_40 44 " in said
 
 
 @pytest.mark.parametrize(("share", "told"), [(0.02, True), (0.0002, False)])

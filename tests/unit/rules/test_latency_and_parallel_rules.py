@@ -442,8 +442,15 @@ def test_static_reordering_wants_a_store_that_may_alias_in_a_loop() -> None:
     stack = "IADD3 R4, R20, 0x8, RZ // 3\n" + held.replace("[R10.64]", "[R4.64+0x10]")
     moved = stack.replace("[R4.64]", "[R24.64]").replace("use|", "use|", 1)
     moved = moved.replace("STG", "IADD3 R24, R4, 0x20, RZ\nSTG")
+    rows = (  # of one matrix, whose row and number of columns are parameters, too
+        "IMAD R27, R31, c[0x0][0x16c], R33 // 3\nIMAD R25, R30, c[0x0][0x168], R33 // 3\n"
+        "IMAD.WIDE R4, R27, 0x8, c[0x0][0x160] // 3\nIMAD.WIDE R10, R25, 0x8, c[0x0][0x160] // 3\n"
+    ) + held
+    assert _match(
+        code_reordering, context_of(listing(_loop(rows.replace("c[0x0][0x160]", "c[0x0][0x170]", 1))))
+    )
     inside = "LDG.E.64 R10, [R26.64] // 3\n" + held  # the store's pointer is an element of a structure
-    for silent in (_loop(stack), _loop(moved), _loop(inside)):
+    for silent in (_loop(stack), _loop(moved), _loop(rows), _loop(inside)):
         assert "no global load in a loop" in _reason(code_reordering, context_of(listing(silent)))
     one = context_of(listing(_loop(held)), [], grid=1, block=1)
     assert "one thread does all of it" in _reason(code_reordering, replace(one, blame=None))

@@ -188,6 +188,16 @@ _ACCIDENT = """
 """
 
 
+_SUMMED = """
+    again:
+    LDG.E R4, [R2.64] // 22
+    F2F.F64.F32 R6, R4 // 22
+    DADD R8, R8, R6 // 22
+    @P0 BRA again // 22
+    EXIT
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "busy", "words"),
     [
@@ -200,6 +210,17 @@ _ACCIDENT = """
             _ACCIDENT.replace("power", "__internal_accurate_pow"),
             43.0,
             ["write pow() at kernel.cu:80 as a product"],
+        ),
+        (
+            _SUMMED,  # without a literal or a function: a sum that began as a double, as in Python
+            86.0,
+            ["most of it at kernel.cu:22: keep sums, variables and constants in float"],
+        ),
+        (
+            _SUMMED.replace("EXIT", "CALL.REL.NOINC __cuda_sm20_div_f64 // 24\nEXIT\n")
+            + ".function __cuda_sm20_div_f64 math_helper\nDFMA R4, R4, R4, R4\nRET.REL.NODEC R20 0x0",
+            86.0,
+            ["keep sums, variables and constants in float"],  # a division has no form to call
         ),
         (_ACCIDENT, 12.0, ["float to double and back"]),  # costs little: as before
     ],
