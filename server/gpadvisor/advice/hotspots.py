@@ -104,11 +104,12 @@ def _hotspot(context: KernelContext, blame: Blame, row: int, active: int | None)
 def static_hotspots(
     context: KernelContext, match: Match, executed: Mapping[tuple[int, int], int] | None = None
 ) -> tuple[Hotspot, ...]:
-    """Places in the code that show a pattern, the most executed first where counts are known."""
+    """Places in the code that show a pattern: the one that is spoken of, then the most executed ones."""
     counts = executed or {}
 
-    def key(site: StaticSite) -> tuple[int, int, int]:
-        return -counts.get((site.function, site.index), 0), site.function, site.index
+    def key(site: StaticSite) -> tuple[bool, int, int, int]:
+        place = site.function, site.index
+        return place != match.place, -counts.get(place, 0), *place
 
     return tuple(
         _static_hotspot(context, site.function, site.index, _site_reason(site, counts))

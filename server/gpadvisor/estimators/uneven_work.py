@@ -9,11 +9,12 @@ from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.accesses import is_global, is_ordered
 from gpadvisor.evidence.barriers import blocks_between
-from gpadvisor.evidence.measured import executed_warps
+from gpadvisor.evidence.measured import executed_threads, executed_warps
 from gpadvisor.evidence.queries import line_text, percent
 from gpadvisor.evidence.trees import in_level_loop
 from gpadvisor.model.ids import FunctionId
-from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function
 
 
@@ -47,7 +48,8 @@ def uneven_work(
                         for one in between
                         if executed[function.blocks[one].start] < constants.MAJORITY * executed[index]
                     ]
-                    cure = _shared_out(function, few, where, part)
+                    single = _is_one_for_each_lane(context, function, few, index)
+                    cure = "" if single else _shared_out(function, few, where, part)
                     best = (work, text, cure, (function.id, start))
     return ("", "", None) if best is None else best[1:]
 
@@ -57,16 +59,39 @@ def _shared_out(function: Function, blocks: Sequence[int], where: str, part: flo
 
     What writes or adds to memory must not be done once for each warp.
     """
-    code = [
-        function.instructions[index]
-        for block in blocks
-        for index in range(function.blocks[block].start, function.blocks[block].end)
-    ]
+    code = _code(function, blocks)
     if any(is_ordered(instruction) for instruction in code if is_global(instruction)):
         return ""
-    writes = any(is_global(one) and one.info.opclass is not OpcodeClass.LOAD for one in code)
-    itself = "" if writes else ", or every warp do it for itself"
+    itself = "" if any(map(_writes_global, code)) else ", or every warp do it for itself"
     return (
         f"Let more warps share the work of {where}{itself}: only {percent(part)} of those at the barrier run "
         "it, and the others wait."
     )
+
+
+def _code(function: Function, blocks: Sequence[int]) -> list[Instruction]:
+    return [
+        function.instructions[index]
+        for block in blocks
+        for index in range(function.blocks[block].start, function.blocks[block].end)
+    ]
+
+
+def _writes_global(instruction: Instruction) -> bool:
+    return is_global(instruction) and instruction.info.opclass is not OpcodeClass.LOAD
+
+
+def _is_one_for_each_lane(
+    context: KernelContext, function: Function, blocks: Sequence[int], barrier: int
+) -> bool:
+    """Whether blocks write memory, once for each barrier and by most lanes of the warps that run them.
+
+    Then there is no more to share: a diagonal of a table has as many elements as it has.
+    """
+    starts = [function.blocks[block].start for block in blocks]
+    depth = len(function.enclosing_loops(barrier))
+    warps, threads = executed_warps(context.profile, function), executed_threads(context.profile, function)
+    looped = any(len(function.enclosing_loops(start)) > depth for start in starts)
+    if warps is None or threads is None or looped or not any(map(_writes_global, _code(function, blocks))):
+        return False
+    return bool(threads[starts].sum() > constants.MAJORITY * WARP * warps[starts].sum())

@@ -46,12 +46,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from gpadvisor.estimators import constants
-from gpadvisor.estimators.busy_doubles import need_doubles
+from gpadvisor.estimators.busy_doubles import busy_doubles, need_doubles
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.fast_forms import FAST, gone_with_fast_forms
 from gpadvisor.estimators.reliefs import freed
@@ -117,7 +118,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if not sites and not helpers:
         return Rejection(code=_CODE, reason=_nothing(functions))
     if context.blame is None:
-        return _without_samples(functions, helpers, inline)
+        return _without_samples(context, functions, helpers, inline)
     exact = need_doubles(context) if _all_doubles(inline, helpers) else None
     if exact is not None:
         return Rejection(code=_CODE, reason=exact)
@@ -156,6 +157,7 @@ def _all_doubles(inline: dict[FunctionId, tuple[CodeSequence, ...]], helpers: tu
 
 
 def _without_samples(
+    context: KernelContext,
     functions: tuple[Function, ...],
     helpers: tuple[Function, ...],
     inline: dict[FunctionId, tuple[CodeSequence, ...]],
@@ -186,13 +188,21 @@ def _without_samples(
     )
     called = {helper.id for site, helper in _calls(functions, helpers) if site in calls}
     used = tuple(helper for helper in helpers if helper.id in called)
-    return static_match(
+    found = static_match(
         _CODE,
         title=_TITLE,
         advice=_advice(functions, hot, used),
         cure=_cure(functions, hot, used),
         sites=(*_inline_sites(hot), *calls),
         missing="library math stands outside of loops only, where it runs once for each thread",
+    )
+    if isinstance(found, Rejection) or not _all_doubles(hot, used):
+        return found
+    constant = [(number, one.start) for number in hot for one in hot[number] if one.kind in _BY_CONSTANT]
+    return replace(
+        found,
+        place=next(iter(constant), None),
+        replaced_by="" if busy_doubles(context, functions) is None else "GPA102",  # which makes them floats
     )
 
 

@@ -56,8 +56,10 @@ from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import active_loads
 from gpadvisor.evidence.accesses import is_global
+from gpadvisor.evidence.inlined import by_inlined
 from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.evidence.patterns import math_sequences
+from gpadvisor.evidence.products import product_loops
 from gpadvisor.evidence.queries import (
     Rows,
     by_stall,
@@ -70,16 +72,12 @@ from gpadvisor.evidence.queries import (
     static_match,
     weighted,
 )
-from gpadvisor.evidence.queries import regions as by_scope
 from gpadvisor.evidence.reordering import may_write
 from gpadvisor.model.advice import (
     Adjustment,
     Category,
     Match,
-    Region,
     Rejection,
-    Scope,
-    ScopeKind,
     StaticSite,
 )
 from gpadvisor.model.blame import NO_INDEX, Blame
@@ -96,11 +94,10 @@ _TITLE: Final = "instructions fetched too late"
 def _match(context: KernelContext) -> Match | Rejection:
     near, far = _caches(context)
     if context.blame is None:
-        busiest = busiest_after(active_loads(context), ())
-        if busiest is not None and 100 * busiest.load >= constants.BUSY_PERCENT:
-            reason = f"needs samples: {busiest.unit.name} is busy, which hides late instructions"
-            return Rejection(code=_CODE, reason=reason, looked=False)
         loops = _large_loops(context, near)
+        unknown = _unknown(context, loops)
+        if unknown:
+            return Rejection(code=_CODE, reason=f"needs samples: {unknown}", looked=False)
         cure = _cure(_loop_of(context.program, loops))
         return static_match(
             _CODE,
@@ -135,10 +132,30 @@ def _match(context: KernelContext) -> Match | Rejection:
         cure=cure,
         advice=_advice(context, hot, largest, near, far),
         actionable=bool(cure),
-        regions=_regions(context, blame, fetch),
+        regions=by_inlined(blame, context.program, context.kernel, fetch),
         adjustments=_adjustments(context, blame, fetch, sizes),
         static_sites=_large_loops(context, near),
     )
+
+
+def _unknown(context: KernelContext, loops: Sequence[StaticSite]) -> str:
+    """Why a large loop tells nothing without samples: in a run, or of a product, which is long on purpose."""
+    busiest = busiest_after(active_loads(context), ())
+    if busiest is not None and 100 * busiest.load >= constants.BUSY_PERCENT:
+        return f"{busiest.unit.name} is busy, which hides late instructions"
+    if not loops:
+        return ""
+    if busiest is None and context.profile is not None:
+        return f"{_named(context.program, loops)}, and no unit is counted, busy or not"
+    large = _loop_of(context.program, loops)
+    if large is None:
+        return ""
+    inside = set(loop_facts(*large).indices)
+    found = product_loops(context.program, context.kernel)
+    products = {index for one in found if one.function is large[0] for index in one.products}
+    if 2 * len(inside & products) > len(inside):
+        return f"{_named(context.program, loops)}, and is a product, which is unrolled on purpose"
+    return ""
 
 
 def _caches(context: KernelContext) -> tuple[int, int]:
@@ -300,40 +317,6 @@ def _with_callees(program: Program, function: Function, loop: LoopId) -> int:
     return facts.size_bytes + sum(
         len(program.functions[callee].instructions) * INSTRUCTION_BYTES for callee in called
     )
-
-
-def _regions(context: KernelContext, blame: Blame, rows: Rows) -> tuple[Region, ...]:
-    """By the innermost inlined function where the line information has one, else by loop or function."""
-    indices = causes(blame)
-    inlined: dict[tuple[int, str], list[int]] = {}
-    rest = []
-    for row in rows.tolist():
-        function_id = int(blame.rows.function[row])
-        name = None
-        if function_id < len(context.program.functions) and indices[row] != NO_INDEX:
-            entry = context.program.functions[function_id].lines[int(indices[row])]
-            name = entry.inline[0].function if entry is not None and entry.inline else None
-        if name is None:
-            rest.append(row)
-        else:
-            inlined.setdefault((function_id, name), []).append(row)
-    regions = [_inlined_region(context, blame, key, members) for key, members in inlined.items()]
-    if rest:
-        regions.extend(by_scope(blame, context.program, context.kernel, np.array(rest, dtype=np.intp)))
-    return tuple(sorted(regions, key=lambda region: -samples(blame, region.rows)))
-
-
-def _inlined_region(context: KernelContext, blame: Blame, key: tuple[int, str], members: list[int]) -> Region:
-    function = context.program.functions[key[0]]
-    rows = np.array(members, dtype=np.intp)
-    entry = function.lines[int(causes(blame)[members[0]])]
-    scope = Scope(
-        kind=ScopeKind.INLINED,
-        name=key[1],
-        location=None if entry is None else entry.location,
-        function=function.id,
-    )
-    return Region(scope=scope, rows=rows, active_samples=0)
 
 
 def _adjustments(

@@ -288,22 +288,24 @@ def test_a_wait_without_uneven_work_is_a_note() -> None:
     assert not found.actionable
 
 
+SHARE = "Let more warps share the work of 0x10: only 25.0 % of those"
+
+
 @pytest.mark.parametrize(
-    ("work", "cure"),
+    ("work", "lanes", "cure"),
     [
-        ("some| FADD R2, R2, R3", "or every warp do it for itself"),
-        ("some| RED.E.ADD.STRONG.GPU [R6.64], R2", ""),  # meets other blocks'
-        (
-            "some| STG.E [R6.64], R2",
-            "Let more warps share the work of 0x10: only 25.0 % of those at the barrier run it",
-        ),
-        ("again:\nsome| LDG.E.STRONG.SYS R2, [R6.64]\n@P1 BRA again", ""),  # waits for another block
+        ("some| FADD R2, R2, R3", 32, "or every warp do it for itself"),
+        ("some| RED.E.ADD.STRONG.GPU [R6.64], R2", 32, ""),  # meets other blocks'
+        ("some| STG.E [R6.64], R2", 2, SHARE),
+        ("some| STG.E [R6.64], R2", 32, ""),  # each thread one: no more threads have any
+        ("again:\nsome| STG.E [R6.64], R2\n@P1 BRA again", 32, SHARE),
+        ("again:\nsome| LDG.E.STRONG.SYS R2, [R6.64]\n@P1 BRA again", 32, ""),  # waits for another block
     ],
 )
-def test_the_work_of_few_warps_is_divided_only_where_it_can_be(work: str, cure: str) -> None:
+def test_the_work_of_few_warps_is_divided_only_where_it_can_be(work: str, lanes: int, cure: str) -> None:
     text = f"@P0 BRA join\n{work}\njoin:\nlate| STS [R9], R2\nwait| BAR.SYNC 0x0\nafter| LDS R4, [R8]\nEXIT"
     rows = [Row("barrier", "after", 100, 100, "late", DependencyClass.SYNCHRONIZATION)]
-    counts = dict.fromkeys(("late", "wait", "after"), (800, 25600)) | {"some": (200, 6400)}
+    counts = dict.fromkeys(("late", "wait", "after"), (800, 25600)) | {"some": (200, 200 * lanes)}
     found = warp_balance.OPTIMIZER.match(context_of(listing(text), rows, counts=counts))
     assert isinstance(found, Match)
     assert cure in found.cure

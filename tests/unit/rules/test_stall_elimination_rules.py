@@ -237,6 +237,36 @@ def test_what_loads_a_slow_pipe_of_double_precision_is_named(
     assert all(one in found.advice for one in words)
 
 
+def _divided(divisor: str, line: int) -> str:
+    """A double division as the compiler expands it."""
+    return (
+        f"MUFU.RCP64H R3, {divisor} // {line}\nDFMA R8, -R4, R2, 1 // {line}\nDFMA R8, R8, R8, R8 // {line}\n"
+        f"@P1 BRA over{line}\nCALL.REL.NOINC slow\nover{line}:\n"
+    )
+
+
+@pytest.mark.parametrize(("busy", "codes"), [(85.0, ["GPA102"]), (2.0, ["GPA104"])])
+def test_doubles_that_become_floats_need_no_other_change(busy: float, codes: list[str]) -> None:
+    """After a series in floats whose one line was told both to be in float and to divide by less."""
+    divided = _divided("R15", 26)
+    text = f"again:\nF2F.F64.F32 R6, R4 // 26\nDADD R8, R8, R6 // 26\n{divided}F2F.F32.F64 R4, R8 // 26\n"
+    pipe = "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active"
+    context = context_of(listing(f"{text}@P0 BRA again\nEXIT", "sm_75"), [], metrics={pipe: busy})
+    context = replace(context, blame=None)
+    found = advise_kernel(context, [fast_math.OPTIMIZER, strength_reduction.OPTIMIZER])
+    assert sorted(one.code for one in found.suggestions) == codes
+
+
+def test_the_place_of_math_without_samples_is_what_is_to_be_changed() -> None:
+    """After a division by a variable, with one by 10.0 behind it, whose reciprocal was told."""
+    text = f"again:\n{_divided('R5', 4)}{_divided('12', 9)}@P0 BRA again\nEXIT"
+    (told,) = advise_kernel(context_of(listing(text)), [fast_math.OPTIMIZER]).suggestions
+    assert told.cure.startswith("Multiply by the reciprocal of the constant at kernel.cu:9")
+    place = primary(told)
+    assert place is not None
+    assert place.line == 9
+
+
 def test_a_program_in_double_precision_is_no_accident() -> None:
     pipe = "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active"
     context = context_of(
@@ -301,6 +331,20 @@ def test_fetching_is_not_told_without_samples_where_a_unit_is_busy(busy: float, 
     metrics = {"l1tex__throughput.avg.pct_of_peak_sustained_elapsed": busy}
     context = replace(context_of(listing(text), [], metrics=metrics), blame=None)
     assert isinstance(function_split.OPTIMIZER.match(context), Match) == told
+
+
+def test_fetching_is_not_told_without_samples_of_a_product_or_where_nothing_was_counted() -> None:
+    """As the main loops of matrix products, which stand 64 multiply-adds a step in the code on purpose."""
+    step = "LDS.128 R8, [R2]\nLDS.128 R12, [R3]\n" + "\n".join(
+        f"FFMA R{64 + i}, R{8 + i % 4}, R{12 + i // 4}, R{64 + i}" for i in range(16)
+    )
+    product = listing("again:\n" + "\n".join([step] * 200) + "\n@P0 BRA again\nEXIT")
+    reason = _reason(function_split, replace(context_of(product), profile=None, blame=None))
+    assert "needs samples: the loop of 56 KiB at 0x0 does not fit, and is a product" in reason
+    body = "\n".join(f"FFMA R{8 + i % 40}, R{8 + i % 40}, R60, R61" for i in range(3000))
+    chain = context_of(listing(f"again:\n{body}\n@P0 BRA again\nEXIT"), [])
+    assert "no unit is counted" in _reason(function_split, replace(chain, blame=None))
+    assert _match(function_split, replace(chain, profile=None, blame=None)).cure
 
 
 def test_a_loop_larger_than_the_cache_is_expected_to_gain() -> None:
