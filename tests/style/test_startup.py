@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -60,3 +61,15 @@ def test_importing_the_package_imports_no_heavy_package(module: str) -> None:
         timeout=60,
     )
     assert json.loads(done.stdout) == []
+
+
+def test_a_project_file_without_our_settings_is_not_parsed(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "app"\n', encoding="utf-8")
+    probe = (
+        "import sys; from pathlib import Path; from gpadvisor.pipeline.settings import find_settings; "
+        "print(find_settings(Path(sys.argv[1])).path, 'tomllib' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", probe, str(tmp_path)], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == ["None", "False"]

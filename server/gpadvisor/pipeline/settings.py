@@ -141,6 +141,8 @@ def _load(path: Path, table: tuple[str, ...]) -> LoadedSettings:
         raise SettingsError(
             f"cannot read {path}: {error.strerror}; a settings file is a few lines of TOML"
         ) from error
+    if table and table[-1].encode() not in data:  # spares a project's file that has nothing for us the parser
+        return LoadedSettings(settings=Settings(), path=None, digest="")
     try:
         content: object = parse_toml(data)
     except ValueError as error:

@@ -50,6 +50,11 @@ def is_source_name(path: Path) -> bool:
 
 def walk(root: Path) -> Iterator[Path]:
     """Source files below a folder, in a stable order; hidden folders and links to folders are left out."""
+    return (Path(folder, name) for folder, name in _walk(root))
+
+
+def _walk(root: Path) -> Iterator[tuple[str, str]]:
+    """Folder and name of each; a path for every file of a project takes longer than to go through it."""
     seen = 0
     for folder, names, files in os.walk(root):
         names[:] = sorted(name for name in names if not name.startswith(".") and name not in _SKIPPED)
@@ -58,7 +63,7 @@ def walk(root: Path) -> Iterator[Path]:
             return
         for name in sorted(files):
             if os.path.splitext(name)[1].lower() in SUFFIXES:  # noqa: PTH122 - a Path per file is slow
-                yield Path(folder) / name
+                yield folder, name
 
 
 def real(path: Path) -> Path:
@@ -77,11 +82,11 @@ def candidates(
         return []
     wanted = {name.lower() for name in names}
     paths = [
-        path
-        for path in walk(root)
-        if path.name.lower() in wanted
-        or (sizes and _size(path) in sizes)
-        or (beside is not None and path.suffix in DEVICE_SUFFIXES)
+        Path(folder, name)
+        for folder, name in _walk(root)
+        if name.lower() in wanted
+        or (sizes and _size(folder, name) in sizes)
+        or (beside is not None and name.endswith(DEVICE_SUFFIXES))
     ]
     if beside is not None and Path(beside).is_dir():
         paths += [path for path in sorted(Path(beside).iterdir()) if path.suffix in DEVICE_SUFFIXES]
@@ -108,8 +113,8 @@ def fingerprint(root: Path, wanted: Mapping[str, list[str] | list[int]]) -> list
     return result
 
 
-def _size(path: Path) -> int:
+def _size(folder: str, name: str) -> int:
     try:
-        return path.stat().st_size
+        return Path(folder, name).stat().st_size
     except OSError:
         return -1
