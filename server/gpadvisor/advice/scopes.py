@@ -166,8 +166,9 @@ def _by_place(
     np.add.at(sums.latency, at_use, rows.latency[taken])
     np.add.at(sums.reasons, (at_use, rows.reason[taken]), rows.samples[taken])
     np.add.at(sums.caused, at_cause, rows.samples[caused])
-    for position, key in enumerate(places.tolist()):
-        sums.executed[position] = executed.get((key >> _FUNCTION_SHIFT, key & _INDEX_MASK), 0)
+    sums.executed[:] = [
+        executed.get((key >> _FUNCTION_SHIFT, key & _INDEX_MASK), 0) for key in places.tolist()
+    ]
     return places, sums
 
 

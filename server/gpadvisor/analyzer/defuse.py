@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
@@ -39,6 +40,52 @@ class _Written:
         return self._writers
 
 
+class _Code:
+    """What searches of one function have in common, made when first asked for."""
+
+    def __init__(
+        self,
+        instructions: Sequence[Instruction],
+        blocks: Sequence[Block],
+        block_of: NDArray[np.int32],
+        idom: Sequence[BlockId | None],
+    ) -> None:
+        self._instructions, self._blocks, self._block_of, self._idom = instructions, blocks, block_of, idom
+
+    @cached_property
+    def guards(self) -> list[Condition | None]:
+        return [
+            None if instruction.guard is None else 2 * instruction.guard.register + instruction.guard.negated
+            for instruction in self._instructions
+        ]
+
+    @cached_property
+    def owner(self) -> list[int]:
+        owner: list[int] = self._block_of.tolist()
+        return owner
+
+    @cached_property
+    def frontiers(self) -> Frontiers:
+        return Frontiers(self._blocks, self._idom)
+
+    @cached_property
+    def written(self) -> dict[Register, _Written]:
+        """Where each register is written."""
+        writtens: dict[Register, _Written] = {}
+        for index, instruction in enumerate(self._instructions):
+            # Setting a scoreboard is a write of its virtual barrier register.
+            control = instruction.control
+            boards = dict.fromkeys((control.write_barrier, control.read_barrier))
+            barriers = [register(RegisterFile.BARRIER, board) for board in boards if board is not None]
+            for written in (*instruction.defs, *barriers):
+                entry = writtens.setdefault(written, _Written())
+                entry.by_block.setdefault(self.owner[index], []).append(index)
+                guard = self.guards[index]
+                if guard is not None:
+                    entry.guards.add(guard)
+        return writtens
+
+
 class ReachingDefinitions:
     """Which instructions may have written what an instruction reads.
 
@@ -55,7 +102,7 @@ class ReachingDefinitions:
         idom: Sequence[BlockId | None],
     ) -> None:
         """Take the parts of a function; they are indexed when first asked about."""
-        self._instructions, self._blocks, self._block_of, self._idom = instructions, blocks, block_of, idom
+        self.code = _Code(instructions, blocks, block_of, idom)
         self._known: dict[tuple[int, Condition | None, tuple[int, ...]], frozenset[int]] = {}
         self._left = _BUDGET
         self.complete = True
@@ -63,40 +110,22 @@ class ReachingDefinitions:
     @classmethod
     def of(cls, function: Function) -> Self:
         """Those of a function, with a budget of their own."""
-        return cls(function.instructions, function.blocks, function.block_of, function.idom)
+        result = cls(function.instructions, function.blocks, function.block_of, function.idom)
+        if isinstance(function.reaching, cls):
+            result.code = function.reaching.code
+        return result
 
     @cached_property
     def _guards(self) -> list[Condition | None]:
-        return [
-            None if instruction.guard is None else 2 * instruction.guard.register + instruction.guard.negated
-            for instruction in self._instructions
-        ]
+        return self.code.guards
 
     @cached_property
     def _owner(self) -> list[int]:
-        owner: list[int] = self._block_of.tolist()
-        return owner
-
-    @cached_property
-    def _frontiers(self) -> Frontiers:
-        return Frontiers(self._blocks, self._idom)
+        return self.code.owner
 
     @cached_property
     def _written(self) -> dict[Register, _Written]:
-        """Where each register is written."""
-        writtens: dict[Register, _Written] = {}
-        for index, instruction in enumerate(self._instructions):
-            # Setting a scoreboard is a write of its virtual barrier register.
-            control = instruction.control
-            boards = dict.fromkeys((control.write_barrier, control.read_barrier))
-            barriers = [register(RegisterFile.BARRIER, board) for board in boards if board is not None]
-            for written in (*instruction.defs, *barriers):
-                entry = writtens.setdefault(written, _Written())
-                entry.by_block.setdefault(self._owner[index], []).append(index)
-                guard = self._guards[index]
-                if guard is not None:
-                    entry.guards.add(guard)
-        return writtens
+        return self.code.written
 
     def definitions(self, use: int, read: Register) -> AbstractSet[int]:
         """Instructions whose write of ``read`` may reach ``use``."""
@@ -108,13 +137,17 @@ class ReachingDefinitions:
             guard = None  # no def is under it, so it decides nothing
         block = self._owner[use]
         result: set[int] = set()
-        here = written.by_block.get(block, [])
-        if here and here[-1] >= use:
-            here = [index for index in here if index < use]
-        conditions = self._collect(here, _UNCONDITIONAL, guard, result)
-        if conditions is None:
-            return result
-        before = written.writers(self._frontiers)[block]
+        conditions = _UNCONDITIONAL
+        here = written.by_block.get(block)
+        if here is not None and here[0] < use:
+            end = bisect_left(here, use)
+            if self._guards[here[end - 1]] is None:
+                return {here[end - 1]}  # the last one before it covers it, as nearly always
+            left = self._collect(here[:end], _UNCONDITIONAL, guard, result)
+            if left is None:
+                return result
+            conditions = left
+        before = written.writers(self.code.frontiers)[block]
         if conditions:
             return result | self._search(written, before, guard, conditions)
         key = read, guard, before
@@ -140,7 +173,7 @@ class ReachingDefinitions:
     ) -> set[int]:
         if not conditions and not written.guards:
             return self._last_ones(written, before)
-        blocks, writers = written.by_block, written.writers(self._frontiers)
+        blocks, writers = written.by_block, written.writers(self.code.frontiers)
         result: set[int] = set()
         visited: dict[int, list[Conditions]] = {}
         swept: set[int] = set()  # seen without a condition
@@ -181,7 +214,7 @@ class ReachingDefinitions:
         swept: set[int],
     ) -> list[list[tuple[int, Conditions]]]:
         """The part of a search without conditions; returns what is left, by number of conditions."""
-        blocks, writers = written.by_block, written.writers(self._frontiers)
+        blocks, writers = written.by_block, written.writers(self.code.frontiers)
         layers: list[list[tuple[int, Conditions]]] = [[]]
         pending = [*before]
         while pending and len(swept) < self._left:
@@ -204,7 +237,7 @@ class ReachingDefinitions:
 
     def _last_ones(self, written: _Written, before: tuple[int, ...]) -> set[int]:
         """The same for a register that is never written under a guard: the last write in a block covers."""
-        blocks, writers = written.by_block, written.writers(self._frontiers)
+        blocks, writers = written.by_block, written.writers(self.code.frontiers)
         result: set[int] = set()
         visited = set(before)
         pending = [*before]

@@ -12,7 +12,6 @@ import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final, TypeAlias
 
 from gpadvisor.model.instruction import (
@@ -24,6 +23,7 @@ from gpadvisor.model.instruction import (
     register,
     register_file,
 )
+from gpadvisor.model.kind import Kind
 from gpadvisor.model.program import Function, FunctionKind
 
 Inputs: TypeAlias = Sequence[Mapping[Register, frozenset[int]]]
@@ -48,7 +48,7 @@ class _Times:
 _ONCE: Final = _Times()
 
 
-class _Kind(Enum):
+class _Kind(Kind):
     NEITHER = 0  # nothing of a thread's or block's number, or a lane's
     THREAD = 1  # so many times threadIdx, and what is the same for all threads
     BLOCK = 2

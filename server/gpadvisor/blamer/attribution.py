@@ -190,12 +190,11 @@ class _FunctionWork:
         """First what needs no other answer, then synchronization, which asks where time went."""
         self._throttles()
         late: list[tuple[int, int]] = []
+        asks = {
+            index: reason for index, reason in enumerate(self._reasons) if reason.stall_class.is_dependency
+        }
         for use in sorted(self._stalls):
-            reasons = {
-                index: self._reasons[index]
-                for index in sorted(self._stalls[use].by_reason)
-                if self._reasons[index].stall_class.is_dependency
-            }
+            reasons = {index: asks[index] for index in sorted(asks.keys() & self._stalls[use].by_reason)}
             for result in self._results(use, reasons):
                 self._take(use, result)
             late.extend(

@@ -98,8 +98,14 @@ class FunctionGraph:
 
         A warp held by DEPBAR is sampled one instruction behind it.
         """
+        if not self._has_depbar:
+            return (index,)
         before = (one for one in self.before(index) if self.instructions[one].opcode == "DEPBAR")
         return (index, *before)
+
+    @cached_property
+    def _has_depbar(self) -> bool:
+        return any(instruction.opcode == "DEPBAR" for instruction in self.instructions)
 
     @property
     def complete(self) -> bool:

@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
+from gpadvisor.model.kind import Kind
 
-class PathMean(Enum):
+
+class PathMean(Kind):
     """Which length stands for several paths from a def to a use (Eq. 1)."""
 
     LONGEST = "longest"  # the paper
     AVERAGE = "average"  # the released code
 
 
-class Budget(Enum):
+class Budget(Kind):
     """What the latency rule counts on a path from a fixed-latency def."""
 
     INSTRUCTIONS = "instructions"  # 1 each, as the paper says

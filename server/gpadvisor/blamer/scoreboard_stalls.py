@@ -42,8 +42,7 @@ def by_hardware(
             per_reason[index] = fixed_latency_stall(graph, use, edges)
         elif reason.stall_class in {StallClass.MEMORY, StallClass.EXECUTION}:
             per_reason[index] = _scoreboard(graph, use, edges, reason, unsampled_issues)
-    observed = {reason.stall_class for reason in reasons.values()}
-    return UseResult((), per_reason, edges, partial(_explain, graph, use, observed))
+    return UseResult((), per_reason, edges, partial(_explain, graph, use, reasons))
 
 
 def _scoreboard(
@@ -145,8 +144,11 @@ def _without_wait(graph: FunctionGraph, edges: Candidates, scoreboard: Scoreboar
     return left
 
 
-def _explain(graph: FunctionGraph, use: int, observed: set[StallClass], edges: Sequence[Edge]) -> None:
+def _explain(
+    graph: FunctionGraph, use: int, reasons: Mapping[int, StallReason], edges: Sequence[Edge]
+) -> None:
     """Note on every edge that got nothing which rule keeps it out."""
+    observed = {reason.stall_class for reason in reasons.values()}
     instruction = graph.instructions[use]
     scoreboards = bool(observed & {StallClass.MEMORY, StallClass.EXECUTION})
     for edge in edges:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 
 from gpadvisor.model.advice import Category, Estimate, Match, Occupancy, Rejection
 from gpadvisor.model.blame import Blame
+from gpadvisor.model.kind import Kind
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.program import Program
@@ -31,7 +31,7 @@ class KernelContext:
     collector: str | None = None  # of the profile, where it is known: "ncu", "cupti", "simulator"
 
 
-class WhatIf(Enum):
+class WhatIf(Kind):
     """How the change that a rule advises is simulated, beside another launch, which any rule may propose."""
 
     NOT = "not"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 from typing import Final
 
 from gpadvisor.analyzer.occupancy import occupancy
@@ -17,6 +16,7 @@ from gpadvisor.evidence.queries import (
     kernel_functions,
 )
 from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.kind import Kind
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function, FunctionKind
 
@@ -26,7 +26,7 @@ REGISTER_STEP: Final = 8  # registers are given to a warp in units of 256, 8 for
 _REGISTER_BYTES: Final = 4
 
 
-class LocalKind(Enum):
+class LocalKind(Kind):
     """What lives in local memory; the value is the pattern's title."""
 
     SPILL = "registers spilled to local memory"

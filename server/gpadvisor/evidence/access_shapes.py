@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 from typing import Final
 
@@ -18,6 +17,7 @@ from gpadvisor.evidence.lane_values import Lanes, LaneValues
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import OpcodeClass, Register
+from gpadvisor.model.kind import Kind
 from gpadvisor.model.machine import SECTOR_BYTES, WARP, CodeForm
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
@@ -34,7 +34,7 @@ _MATRIX_ROW_BYTES: Final = 16
 _OFFSET: Final = re.compile(r"(?<!c)(?<!desc)\[(\w+(?:\.\w+)?(?:\+UR\d+)?)(?:\+?(-?0x[0-9a-f]+))?\]")
 
 
-class Lie(Enum):
+class Lie(Kind):
     """How neighbouring threads' addresses lie."""
 
     SAME = "same"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum
 from functools import lru_cache
 from typing import Final
 
@@ -22,6 +21,7 @@ from gpadvisor.model.instruction import (
     RegisterFile,
     register,
 )
+from gpadvisor.model.kind import Kind
 from gpadvisor.model.program import Function, FunctionKind, Program
 
 BARRIERS: Final = frozenset({OpcodeClass.BARRIER, OpcodeClass.CLUSTER_BARRIER})
@@ -45,7 +45,7 @@ def is_whole_block(instruction: Instruction) -> bool:
     )
 
 
-class Needless(Enum):
+class Needless(Kind):
     """Why a barrier may be one too many."""
 
     NOTHING_SHARED = "nothing"  # no access on one side meets one on the other

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 from typing import Final
 
@@ -23,6 +22,7 @@ from gpadvisor.evidence.measured import Values, executed_warps
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
+from gpadvisor.model.kind import Kind
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 
@@ -54,7 +54,7 @@ _LARGEST: Final = 30_000
 """Instructions of a function that is looked at."""
 
 
-class KeptOut(Enum):
+class KeptOut(Kind):
     """Which threads store nothing."""
 
     BEYOND = "beyond"  # those whose index of the grid, which no loop moves on, is beyond the last result

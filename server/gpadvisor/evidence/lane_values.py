@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import lru_cache, reduce
+from operator import add
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +61,75 @@ _UNKNOWN: Final = LaneValue(None)
 _LOADED: Final = LaneValue(None, loaded=True)
 
 
-def _same(value: int, *, stands: bool = False) -> LaneValue:
-    return LaneValue(np.full(WARP, value & _MASK, dtype=np.int64), stands=stands)
+@lru_cache(maxsize=4096)
+def _same(value: int, *, stands: bool = False, vague: bool = False) -> LaneValue:
+    return LaneValue(np.full(WARP, value & _MASK, dtype=np.int64), stands=stands, vague=vague)
+
+
+class _Operand(NamedTuple):
+    """An operand as it is written; what is none of the three is known by its name alone."""
+
+    signs: str  # in front of it: ``-`` and ``~``
+    name: str
+    register: Register | None = None
+    number: int | None = None
+    constant: int | None = None  # its offset in the bank of arguments
+
+
+@lru_cache(maxsize=4096)
+def _operand(text: str) -> _Operand:
+    whole = text.strip().removesuffix(".reuse")
+    name = whole.lstrip("-~ ")
+    signs = whole[: len(whole) - len(name)].replace(" ", "")
+    found = _REGISTER.match(name.removesuffix(".64"))
+    if found is not None:
+        file = RegisterFile.GPR if found[1] == "R" else RegisterFile.UNIFORM
+        return _Operand(signs, name, register=register(file, int(found[2])))
+    if name in {"RZ", "URZ"}:
+        return _Operand(signs, name, number=0)
+    if _NUMBER.match(name):
+        return _Operand(signs, name, number=int(name, 16))
+    constant = _CONSTANT.match(name)
+    return _Operand(signs, name, constant=int(constant[1], 16) if constant else None)
+
+
+class _Sources(NamedTuple):
+    """The operands of an instruction."""
+
+    every: tuple[str, ...]
+    values: tuple[str, ...]  # those that it computes with
+    special: str | None  # a register that holds a number of the thread
+
+
+_SPECIAL: Final = ("SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_LANEID")
+
+
+@lru_cache(maxsize=4096)
+def _sources(operands: str) -> _Sources:
+    every = tuple(text.strip() for text in operands.split(","))
+    return _Sources(
+        every,
+        tuple(text for text in every[1:] if not _PREDICATE.match(text)),
+        next((name for name in _SPECIAL if name in operands), None),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _address(operands: str, *, first: bool) -> tuple[tuple[str, int], ...] | None:
+    """The parts of an address and what each is multiplied by; None without brackets."""
+    found = _BRACKETS.findall(operands)
+    if not found:
+        return None
+    parts = (
+        part.strip().partition(".") for part in found[0 if first else -1].replace("+-", "+ -").split("+")
+    )
+    return tuple((name, _SCALES.get(suffix, 1)) for name, _, suffix in parts)
+
+
+@lru_cache(maxsize=16)
+def _writers_by_read(_: Function) -> dict[tuple[int, Register], tuple[int, ...]]:
+    """Filled while values of a function are looked up: the same whatever its arguments stand for."""
+    return {}
 
 
 class LaneValues:
@@ -82,17 +151,14 @@ class LaneValues:
         self._argument = argument
         self._standing: dict[object, int] = {}
         self._reaching = function.reaching
+        self._writers = _writers_by_read(function)
         self._known: dict[tuple[int, Register], LaneValue | None] = {}
         self._depth = 0
         lane = np.arange(WARP, dtype=np.int64)
         x, y, z = (max(1, size) for size in launch.block)
         along_x, along_y = lane % x, lane // x % y
-        self._special = {
-            "SR_TID.X": along_y if swapped else along_x,
-            "SR_TID.Y": along_x if swapped else along_y,
-            "SR_TID.Z": lane // (x * y) % z,
-            "SR_LANEID": lane,
-        }
+        axes = (along_y, along_x) if swapped else (along_x, along_y)
+        self._special = dict(zip(_SPECIAL, (*axes, lane // (x * y) % z, lane), strict=True))
         block, grid = form.block_size_at, form.grid_size_at
         sizes = [*zip((block + 4 * axis for axis in range(3)), launch.block, strict=True)]
         sizes += zip((grid + 4 * axis for axis in range(3)), launch.grid, strict=True)
@@ -100,23 +166,19 @@ class LaneValues:
 
     def operand(self, index: int, text: str) -> LaneValue:
         """What an operand of an instruction holds before it."""
-        name = text.strip().removesuffix(".reuse")
-        if name.startswith("-"):
-            value = self.operand(index, name[1:])
-            return value if value.lanes is None else replace(value, lanes=-value.lanes & _MASK)
-        if name.startswith("~"):
-            value = self.operand(index, name[1:])
-            return value if value.lanes is None else replace(value, lanes=~value.lanes & _MASK)
-        found = _REGISTER.match(name.removesuffix(".64"))
-        if found is not None:
-            file = RegisterFile.GPR if found[1] == "R" else RegisterFile.UNIFORM
-            return self.register(index, register(file, int(found[2])))
-        if name in {"RZ", "URZ"}:
-            return _same(0)
-        if _NUMBER.match(name):
-            return _same(int(name, 16))
-        constant = _CONSTANT.match(name)
-        return self._constant(int(constant[1], 16)) if constant else self._any(name)
+        operand = _operand(text)
+        if operand.register is not None:
+            value = self.register(index, operand.register)
+        elif operand.number is not None:
+            value = _same(operand.number)
+        elif operand.constant is not None:
+            value = self._constant(operand.constant)
+        else:
+            value = self._any(operand.name)
+        for sign in reversed(operand.signs):
+            if value.lanes is not None:
+                value = replace(value, lanes=(-value.lanes if sign == "-" else ~value.lanes) & _MASK)
+        return value
 
     def _constant(self, offset: int) -> LaneValue:
         known = self._constants.get(offset)
@@ -125,14 +187,19 @@ class LaneValues:
     def _any(self, what: object, *, vague: bool = False) -> LaneValue:
         """A value that all threads share and nobody knows; two of them are not the same."""
         order = self._standing.setdefault(what, len(self._standing))
-        return replace(_same(self._argument * (2 * order + 1), stands=True), vague=vague)
+        return _same(self._argument * (2 * order + 1), stands=True, vague=vague)
 
     def register(self, index: int, wanted: Register) -> LaneValue:
         """What a register holds before an instruction: of several writers, what one without a guard does."""
-        writers = sorted(
-            self._reaching.definitions(index, wanted),
-            key=lambda definition: (self._function.instructions[definition].guard is not None, definition),
-        )
+        key = index, wanted
+        writers = self._writers.get(key)
+        if writers is None:
+            found = sorted(self._reaching.definitions(index, wanted))
+            guarded = [self._function.instructions[writer].guard is not None for writer in found]
+            writers = self._writers[key] = (
+                *(writer for writer, under in zip(found, guarded, strict=True) if not under),
+                *(writer for writer, under in zip(found, guarded, strict=True) if under),
+            )
         lane_value: LaneValue | None = None
         for writer in writers:
             value = self._written(writer, wanted)
@@ -161,26 +228,24 @@ class LaneValues:
         return value
 
     def _computed(self, index: int, instruction: Instruction, wanted: Register) -> LaneValue:
-        operands = [text.strip() for text in instruction.operands.split(",")]
-        for name, lanes in self._special.items():
-            if name in instruction.operands:
-                return LaneValue(lanes)
+        sources = _sources(instruction.operands)
+        if sources.special is not None:
+            return LaneValue(self._special[sources.special])
         opclass = instruction.info.opclass
         if opclass is OpcodeClass.SPECIAL_REGISTER:
             return _same(0)  # the first block
         if opclass in _LOADS and instruction.info.space is not MemorySpace.CONSTANT:
             return self._loaded(index, wanted)
         if opclass is OpcodeClass.LOAD:
-            offset = _CONSTANT.match(operands[-1])
+            offset = _CONSTANT.match(sources.every[-1])
             word = int(wanted) - min(map(int, instruction.defs))
             return self._constant(int(offset[1], 16) + 4 * word) if offset else self._any((index, wanted))
         first = min(instruction.defs) == wanted
-        sources = [text for text in operands[1:] if not _PREDICATE.match(text)]
         compute = _INTEGER.get(instruction.opcode)
-        values = [self.operand(index, text) for text in sources]
+        values = [self.operand(index, text) for text in sources.values]
         known = [value.lanes for value in values if value.lanes is not None]
         stands, vague = any(value.stands for value in values), any(value.vague for value in values)
-        constant = half_constant(sources) if instruction.opcode == "HFMA2" else None
+        constant = half_constant(sources.values) if instruction.opcode == "HFMA2" else None
         if constant is not None:
             return _same(constant)
         # What stands for another number has neither its high half nor its bits.
@@ -208,16 +273,15 @@ class LaneValues:
 
     def address(self, index: int, *, first: bool = False) -> LaneValue | None:
         """The low words of an access's addresses, in its last brackets or its first; None without any."""
-        found = _BRACKETS.findall(self._function.instructions[index].operands)
-        if not found:
+        parts = _address(self._function.instructions[index].operands, first=first)
+        if parts is None:
             return None
         total, stands = np.zeros(WARP, dtype=np.int64), False
-        for part in found[0 if first else -1].replace("+-", "+ -").split("+"):
-            name, _, suffix = part.strip().partition(".")
+        for name, scale in parts:
             value = self.operand(index, name)
             if value.lanes is None:
                 return value
-            total = total + value.lanes * _SCALES.get(suffix, 1)
+            total = total + value.lanes * scale
             stands = stands or value.stands
         return LaneValue(total & _MASK, stands=stands)
 
@@ -254,8 +318,7 @@ def _copy(_: Instruction, sources: list[Lanes]) -> Lanes | None:
 
 
 def _sum(_: Instruction, sources: list[Lanes]) -> Lanes | None:
-    total: Lanes = np.sum(sources, axis=0)
-    return total
+    return reduce(add, sources)
 
 
 def _product(instruction: Instruction, sources: list[Lanes]) -> Lanes | None:
@@ -267,7 +330,7 @@ def _product(instruction: Instruction, sources: list[Lanes]) -> Lanes | None:
         factors = (left, right) if unsigned else (signed(left), signed(right))
         high = [(int(a) * int(b)) >> 32 for a, b in zip(*factors, strict=True)]
         return np.array(high, dtype=np.int64) + more
-    return np.array([int(a) * int(b) & _MASK for a, b in zip(left, right, strict=True)]) + more
+    return (left * right & _MASK) + more  # what wraps at 64 bits leaves these as they are
 
 
 def _scaled_sum(instruction: Instruction, sources: list[Lanes]) -> Lanes | None:

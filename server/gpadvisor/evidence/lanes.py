@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from enum import Enum
 from math import ceil
 from typing import Final
 
@@ -16,6 +15,7 @@ from gpadvisor.evidence.lane_values import Lanes, LaneValues, signed
 from gpadvisor.evidence.measured import Values, executed_threads, executed_warps, metric
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.instruction import OpcodeClass, Register, RegisterFile, register_file
+from gpadvisor.model.kind import Kind
 from gpadvisor.model.machine import WARP, CodeForm
 from gpadvisor.model.profile import KernelProfile, Launch
 from gpadvisor.model.program import Function, FunctionKind, Program
@@ -103,7 +103,7 @@ def condition(function: Function, index: int, shares: Values) -> int | None:
     return None
 
 
-class Choice(Enum):
+class Choice(Kind):
     """What decides which threads of a warp go on."""
 
     DATA = "data"  # what was loaded

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
 from gpadvisor.evidence.accesses import DEVICE_SPACES, is_ordered, is_shared
@@ -13,6 +12,7 @@ from gpadvisor.evidence.arrays import address_registers, is_pointer_from_memory,
 from gpadvisor.evidence.library_code import in_library_loop
 from gpadvisor.evidence.loops import every_pass, loop_facts
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe, Register
+from gpadvisor.model.kind import Kind
 from gpadvisor.model.program import Function
 
 _FENCES: Final = frozenset(
@@ -46,7 +46,7 @@ class Room:
     may_alias: bool  # the obstacle is a store that may write what the def reads
 
 
-class Cure(Enum):
+class Cure(Kind):
     """What a programmer can do where the compiler may not; all else it has scheduled as it is able to."""
 
     NO_ALIAS = "no alias"  # say that a store does not write what is loaded

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from gpadvisor.model.blame import Coverage, DependencyClass
 from gpadvisor.model.estimate import Estimate as Estimate  # noqa: PLC0414 of this module, too
 from gpadvisor.model.ids import FunctionId, LoopId, Pc, SourceLocation
+from gpadvisor.model.kind import Kind
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device, Evidence, Launch, RuleResult, first_share
 from gpadvisor.model.program import InlineFrame
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Category(Enum):
+class Category(Kind):
     """Groups of Table II; also the first digit of a rule code."""
 
     STALL_ELIMINATION = "stall_elimination"  # GPA1xx
@@ -30,7 +30,7 @@ class Category(Enum):
     NOTE = "note"  # GPA4xx, GPA9xx: limits and profile quality, no estimate of Table II
 
 
-class ScopeKind(Enum):
+class ScopeKind(Kind):
     """The hierarchy of places advice is given for (GPA section III)."""
 
     KERNEL = "kernel"

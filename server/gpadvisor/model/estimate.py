@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+
+from gpadvisor.model.kind import Kind
 
 
-class Evidence(Enum):
+class Evidence(Kind):
     """What a number rests on."""
 
     MEASURED = "measured"  # PC samples of a real run

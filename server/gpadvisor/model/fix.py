@@ -11,10 +11,11 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
+
+from gpadvisor.model.kind import Kind
 
 
-class FixKind(Enum):
+class FixKind(Kind):
     """The kind of a code action, by its LSP name."""
 
     QUICKFIX = "quickfix"
@@ -69,7 +70,7 @@ class LaunchFacts:
     lacks_warps: bool = False  # few warps, and no unit full: more loads of a thread in flight would help
 
 
-class PatternState(Enum):
+class PatternState(Kind):
     """What became of the pattern that a finding is about."""
 
     GONE = "gone"

@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Final, Generic, TypeVar
+
+from gpadvisor.model.kind import Kind
 
 T = TypeVar("T")
 
@@ -28,7 +29,7 @@ def sm_number(arch: str) -> int:
     return int(match[0]) if match else 0
 
 
-class Feature(Enum):
+class Feature(Kind):
     """What code of an architecture can say."""
 
     TENSOR_HALF = "tensor half"

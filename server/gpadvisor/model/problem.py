@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.kind import Kind
 
 
-class ProblemCode(Enum):
+class ProblemCode(Kind):
     """Kinds of problem; the value is the stable string users see in JSON."""
 
     UNKNOWN_OPCODE = "unknown_opcode"

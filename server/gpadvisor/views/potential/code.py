@@ -19,21 +19,21 @@ def is_load(instruction: Instruction) -> bool:
 
 def stall_cycles(rows: Columns) -> float:
     """s: the mean stall count of the control codes of what ran, in cycles: avg_inst_lat / ILP of Eq. 3."""
-    waited = (
-        float(rows.warps[row]) * instruction.control.stall_cycles for row, _, _, instruction in rows.rows()
-    )
+    warps: list[float] = rows.warps.tolist()
+    waited = (warps[row] * instruction.control.stall_cycles for row, _, _, instruction in rows.rows())
     return sum(waited) / float(rows.warps.sum())
 
 
 def loads_and_stores(rows: Columns) -> tuple[float, float]:
     """Executed loads, and executed stores and atomics, of global and local memory."""
     loads = stores = 0.0
+    warps = rows.warps.tolist()
     for row, _, _, instruction in rows.rows():
         if is_load(instruction):
-            loads += rows.warps[row]
+            loads += warps[row]
         elif instruction.info.opclass in _STORES and instruction.info.space in MEMORY:
-            stores += rows.warps[row]
-    return float(loads), float(stores)
+            stores += warps[row]
+    return loads, stores
 
 
 def loads_in_flight(rows: Columns) -> float | None:
@@ -43,11 +43,12 @@ def loads_in_flight(rows: Columns) -> float | None:
         None without a load.
     """
     loads = waits = 0.0
+    warps = rows.warps.tolist()
     for function, start in zip(rows.program.functions, rows.starts, strict=True):
         for block in function.blocks:
             outstanding: set[int] = set()
             for index in range(block.start, block.end):
-                instruction, executed = function.instructions[index], float(rows.warps[start + index])
+                instruction, executed = function.instructions[index], warps[start + index]
                 awaited = outstanding.intersection(instruction.control.waits)
                 if awaited:
                     waits += executed
