@@ -22,6 +22,8 @@ from tests.ncu_writer import DeviceSpec, write_report
 from tests.sampled import sampled, sampled_launch
 from tests.stand_in_ncu import stand_in_ncu
 
+from gpadvisor.sandbox.held import can_hold
+
 REPORTS = ("a100_selfjoin_susybin3", "a40_julia_indexspaces", "rtx3090_gemm_naive")
 FIXTURES = ROOT / "fixtures"
 SOURCE = "kernels/gemm_strided/before.cu"
@@ -217,6 +219,60 @@ def test_profiling_is_offered_where_it_was_allowed(tmp_path: Path) -> None:
         assert "is empty" in await agent.refused("profile", command=[])
 
     walk(script, tmp_path, "--allow-run")
+
+
+INCLUDED = """\
+{first}
+__global__ void fill(float *out) {{ out[threadIdx.x] = VALUE; }}
+"""
+
+
+@pytest.mark.toolkit
+@pytest.mark.nvdisasm
+@pytest.mark.skipif(not can_hold(), reason="this kernel has no Landlock")
+def test_a_compiler_reads_nothing_outside_of_the_roots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, secret = tmp_path / "project", tmp_path / "secret.h"
+    (project / "include").mkdir(parents=True)
+    (project / "include" / "value.h").write_text('#define VALUE (2.0f * __ldg(out)) // "value.h"\n')
+    secret.write_text('#error "the password is swordfish"\n#define VALUE 1.0f\nswordfish\n')
+    (project / "link.h").symlink_to(secret)
+    (tmp_path / "compile_commands.json").write_text(
+        json.dumps(
+            [{"directory": str(project), "file": "flags.cu", "command": f"nvcc -include {secret} flags.cu"}]
+        )
+    )
+    firsts = {
+        "absolute": f'#include "{secret}"',
+        "above": '#include "../secret.h"',
+        "linked": '#include "link.h"',
+        "macro": f'#define OUT "{secret}"\n#include OUT',
+        "password": '#include "/etc/passwd"',
+        "named": f'#define VALUE 1\n#line 1 "{secret}"\nundeclared = 1;',
+        "flags": "",
+    }
+    for name, first in firsts.items():
+        (project / f"{name}.cu").write_text(INCLUDED.format(first=first), encoding="utf-8")
+    (project / "inside.cu").write_text(
+        INCLUDED.format(first='#include <cuda_fp16.h>\n#include "include/value.h"')
+    )
+
+    compiler = "by nvcc"
+
+    async def script(agent: Agent) -> None:
+        for name in firsts:
+            sentence = await agent.refused("advise", file=f"{name}.cu")
+            assert f"{name}.cu does not compile" in sentence
+            assert compiler in sentence
+            assert "swordfish" not in sentence
+            assert "root:" not in sentence
+        assert (await agent.call("list_kernels", file="inside.cu"))["items"][0]["kernel"] == "fill(float*)"
+
+    walk(script, project)
+    monkeypatch.setenv("PATH", "/nonexistent")  # no compiler of the host
+    compiler = "by NVRTC"
+    walk(script, project)
 
 
 @pytest.mark.toolkit

@@ -102,7 +102,7 @@ class LineCompiler:
         if input_kind(source) is InputKind.CUBIN:
             return read_file(source, max_bytes=_MAX_CUBIN_BYTES), "its line table"
         self._progress(f"compiling {source.name} for its lines")
-        settings = replace(compile_settings(self._request.settings), timeout_seconds=seconds)
+        settings = replace(compile_settings(self._request), timeout_seconds=seconds)
         compiled = compile_source(source, arch=arch, settings=settings)
         return compiled.cubin, f"compiled here by {compiled.compiler}"
 

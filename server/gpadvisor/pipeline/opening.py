@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpadvisor.errors import MachineModelError, UsageError
 from gpadvisor.files import read_file
+from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 
 if TYPE_CHECKING:
@@ -64,15 +65,17 @@ def read_machine(path: Path) -> bytes:
         ) from error
 
 
-def compile_settings(settings: Settings) -> CompileSettings:
-    """The compile step's part of the settings."""
+def compile_settings(request: Request) -> CompileSettings:
+    """The compile step's part of a request."""
     from gpadvisor.toolchain import CompileSettings  # noqa: PLC0415 a profile is read without it
 
+    settings = request.settings
     return CompileSettings(
         build=None if settings.build_folder is None else Path(settings.build_folder),
         flags=settings.flags,
         extra_flags=settings.extra_flags,
         timeout_seconds=settings.tool_timeout_seconds,
+        within=request.within,
     )
 
 

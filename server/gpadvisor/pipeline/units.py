@@ -36,7 +36,7 @@ def compile_file(path: Path, request: Request, progress: Progress) -> tuple[Comp
         except CompileError as error:
             alone = error
     place = path.resolve()
-    for unit in units_of(place, project_folder(place), itself=False):
+    for unit in units_of(place, project_folder(place, request.within), itself=False):
         progress(f"compiling {unit.name}, which includes {path.name}")
         try:
             compiled = _compile(unit, request)
@@ -53,7 +53,7 @@ def compile_file(path: Path, request: Request, progress: Progress) -> tuple[Comp
 
 
 def _compile(path: Path, request: Request) -> Compiled:
-    return compile_source(path, arch=request.settings.arch, settings=compile_settings(request.settings))
+    return compile_source(path, arch=request.settings.arch, settings=compile_settings(request))
 
 
 def sections_from(path: Path, lines: Lines) -> set[str]:

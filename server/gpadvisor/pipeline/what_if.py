@@ -303,7 +303,7 @@ def _changed(case: _Case, code: str) -> _Changed | None:
 
 
 def _compiled(case: _Case, text: str, flag: str | None) -> Program | None:
-    settings = compile_settings(case.request.settings)
+    settings = compile_settings(case.request)
     if flag is not None:
         settings = replace(settings, extra_flags=(*settings.extra_flags, flag))
     case.progress(f"compiling {case.path.name} with the change")

@@ -14,13 +14,15 @@ from gpadvisor.errors import SourceError, ToolFailedError, ToolNotFoundError, To
 from gpadvisor.files import scratch_folder
 from gpadvisor.model.compiler_message import CompilerMessage
 from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.sandbox.held import held_command
 from gpadvisor.sandbox.tools import run_tool
 from gpadvisor.toolchain.compile_job import Compiled, CompileSettings, Job
 from gpadvisor.toolchain.compile_options import TAKEN_ONCE, CompileCommand, reduce_command
 from gpadvisor.toolchain.compiler_messages import CompileError, read_messages
 from gpadvisor.toolchain.databases.database import find_command
-from gpadvisor.toolchain.device_only import compile_reduced
+from gpadvisor.toolchain.device_only import FOR_NVRTC, compile_reduced
 from gpadvisor.toolchain.discovery import Tool, find_tools, machine_arch
+from gpadvisor.toolchain.held import held_to
 from gpadvisor.toolchain.nvcc_input import with_original_unit, without_own_source, write_input
 from gpadvisor.toolchain.nvrtc import Nvrtc, NvrtcResult, compile_by_nvrtc, find_nvrtc
 from gpadvisor.toolchain.stand_ins import Overlay, write_stand_in
@@ -81,6 +83,7 @@ def compile_source(
             options=options,
             directory=directory,
             folder=folder,
+            scratch=folder,
             settings=settings,
             deadline=time.monotonic() + settings.timeout_seconds,
             cancelled=cancelled,
@@ -101,7 +104,9 @@ def compile_source(
 def _command(path: Path, settings: CompileSettings) -> tuple[CompileCommand, CompileCommand, list[Problem]]:
     """The build's or the settings' command, what the settings add to it, and what was assumed."""
     source = path.resolve()
-    command, wrong = find_command(source, build=settings.build, trusted=settings.trusted)
+    command, wrong = find_command(
+        source, build=settings.build, trusted=settings.trusted, may_read=settings.may_read
+    )
     problems: list[Problem] = []
     if wrong is not None:
         problems.append(_assumption(f"{wrong}; {path.name} was compiled with the flags of the settings"))
@@ -172,7 +177,10 @@ def _compile(job: Job, problems: list[Problem]) -> Compiled:
     for tool in find_tools("nvcc", explicit=job.settings.nvcc):
         if not tool.knows(job.arch):
             continue
-        compiled, lacks = _by_nvcc(tool, job, words, problems)
+        lacks = f"{tool} found no usable host compiler"
+        if FOR_NVRTC in job.options:  # it did so before
+            break
+        compiled = _by_nvcc(tool, job, words, problems)
         if compiled is not None:
             return compiled
         # Without a host compiler no other nvcc does better.
@@ -180,17 +188,16 @@ def _compile(job: Job, problems: list[Problem]) -> Compiled:
     return _by_any_nvrtc(job, problems, lacks)
 
 
-def _by_nvcc(
-    tool: Tool, job: Job, words: tuple[str, ...], problems: list[Problem]
-) -> tuple[Compiled | None, str | None]:
-    """The cubin, or what nvcc lacks to make one."""
+def _by_nvcc(tool: Tool, job: Job, words: tuple[str, ...], problems: list[Problem]) -> Compiled | None:
+    """The cubin; None where nvcc has no host compiler to make one."""
     output = job.folder / "nvcc.cubin"
     lines = () if "--device-debug" in job.options else ("-lineinfo",)
     # Of what it prints the beginning is kept: warnings must not push the errors out.
     quiet = () if "--disable-warnings" in job.options else ("--disable-warnings",)
     begin = (str(tool.path), "-cubin", *lines, *quiet, f"-arch={job.arch}", "-o", output.name)
+    held = held_to(job, tool.path)
     result = run_tool(
-        (*begin, *words),
+        (*begin, *words) if held is None else held_command((*begin, *words), held),
         timeout_seconds=job.remaining,
         memory_bytes=job.settings.memory_bytes,
         cancelled=job.cancelled,
@@ -202,7 +209,7 @@ def _by_nvcc(
     if result.status != 0 or not output.exists():
         missing = _NO_HOST_COMPILER.search(log)
         if missing is not None:
-            return None, f"{tool} found no usable host compiler"
+            return None
         if _OUT_OF_MEMORY.search(log):
             limit = f"{job.settings.memory_bytes / 2**30:.2g} GiB"
             raise ToolFailedError(
@@ -216,7 +223,7 @@ def _by_nvcc(
         command=(*begin, *job.options, str(job.source)),
         compiler=str(tool),
         problems=tuple(problems),
-    ), None
+    )
 
 
 def _by_any_nvrtc(job: Job, problems: list[Problem], lacks: str | None) -> Compiled:
@@ -266,6 +273,7 @@ def _by_nvrtc(copy: Nvrtc, job: Job) -> NvrtcResult:
         memory_bytes=job.settings.memory_bytes,
         cancelled=job.cancelled,
         names=job.names,
+        held=held_to(job, copy.library),
     )
 
 

@@ -30,6 +30,11 @@ class CompileSettings:
     timeout_seconds: float = 120.0
     memory_bytes: int = DEFAULT_MEMORY_BYTES
     trusted: bool = False  # pass on options that name a host compiler or options for one
+    within: tuple[Path, ...] = ()  # real folders; of the rest only what compilers bring is read; none: all
+
+    def may_read(self, place: Path) -> bool:
+        """Whether a file of the project may be read, its links followed."""
+        return not self.within or any(map(Path(os.path.realpath(place)).is_relative_to, self.within))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +59,7 @@ class Job:
     options: tuple[str, ...]
     directory: Path
     folder: Path  # for what they write
+    scratch: Path  # that folder, or one that it is in and others of their files, too
     settings: CompileSettings
     deadline: float
     cancelled: Callable[[], bool] | None
@@ -68,6 +74,8 @@ class Job:
     def line_of(self, file: str, line: int) -> str | None:
         """The text of a line as it was compiled."""
         place = self.text if file == str(self.source) else Path(file)
+        if place != self.text and not self.settings.may_read(place):
+            return None
         shift = 0 if self.text == self.source or place != self.text else 1  # a stand-in begins with its name
         try:
             lines = read_file(place, max_bytes=SOURCE_BYTES_MAX).decode("utf-8", "replace").splitlines()

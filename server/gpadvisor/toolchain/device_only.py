@@ -30,6 +30,8 @@ from gpadvisor.toolchain.host_headers import BROUGHT_BY_NVCC, HOST_HEADERS
 from gpadvisor.toolchain.project_headers import ProjectHeaders, included, project_folder, reached, read_text
 from gpadvisor.toolchain.stand_ins import begin_as
 
+FOR_NVRTC: Final = "--device-as-default-execution-space"
+"""An option that nvcc does not have."""
 ROUNDS: Final = 40
 """Attempts; most are cheap, as a missing header ends one at once."""
 _HEADERS_SHOWN: Final = 4
@@ -102,13 +104,13 @@ class _Reduction:
         self._found: dict[str, Path] = {}  # headers of the project and the folders they were found below
         self._names: tuple[str, ...] = ()
         self._by_nvrtc = False
-        self._headers = ProjectHeaders(project_folder(job.original))
+        self._headers = ProjectHeaders(project_folder(job.original, job.settings.within))
 
     def mend(self, error: CompileError) -> bool:
         """Do something about each error; False where one is in device code."""
         if not self._by_nvrtc and error.compiler.startswith("NVRTC"):
             self._by_nvrtc = True
-            self._options.append("--device-as-default-execution-space")
+            self._options.append(FOR_NVRTC)
             self._cut_host_functions()
             return True
         if missing := [message for message in error.messages if message.missing_header]:
@@ -292,7 +294,8 @@ class _Reduction:
     @cached_property
     def _reached(self) -> dict[Path, str]:
         project = self._headers.project if self._job.overlay is None else self._job.overlay.folder.parent
-        return reached(self._job.source, self._source_text, self._folders(), project)
+        may_read = self._job.settings.may_read
+        return reached(self._job.source, self._source_text, self._folders(), project, may_read)
 
     def _folders(self) -> list[Path]:
         """Include folders, those of the project that were found among them."""

@@ -7,12 +7,13 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from gpadvisor.errors import ToolFailedError
 from gpadvisor.sandbox.children import call
+from gpadvisor.sandbox.held import Folders
 from gpadvisor.toolchain.discovery import package_roots, toolkit_folders
 
 _LIBRARY: Final = re.compile(r"libnvrtc\.so\.(\d+)")
@@ -86,10 +87,12 @@ def compile_by_nvrtc(
     memory_bytes: int,
     cancelled: Callable[[], bool] | None,
     names: Sequence[str] = (),
+    held: Folders | None = None,
 ) -> NvrtcResult:
     """Compile one source for one architecture; ``folder`` is where the cubin lies meanwhile.
 
-    ``names`` are templates with arguments that code is made of, such as ``kernel<float, 4>``.
+    ``names`` are templates with arguments that code is made of, such as ``kernel<float, 4>``; ``held`` are
+    the only folders that are read and written.
 
     Raises:
         ToolFailedError: the library cannot be used at all.
@@ -105,6 +108,7 @@ def compile_by_nvrtc(
         "options": words,
         "names": list(names),
         "output": os.fspath(output),
+        "held": None if held is None else asdict(held),
     }
     answer = _ask(request, directory, timeout_seconds, memory_bytes, cancelled)
     return NvrtcResult(

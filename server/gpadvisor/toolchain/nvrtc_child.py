@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
 from gpadvisor.files import read_file
+from gpadvisor.sandbox.held import Folders, hold
 
 _SOURCE_BYTES_MAX: Final = 64 << 20
 
@@ -70,6 +72,8 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     facts = {"version": nvrtc.version(), "architectures": nvrtc.architectures()}
     if "source" not in request:
         return facts
+    if request["held"] is not None:
+        hold(Folders(**request["held"]))
     source = read_file(request["source"], max_bytes=_SOURCE_BYTES_MAX)
     options = [str(option).encode() for option in request["options"]]
     instances = [str(name).encode() for name in request["names"]]
@@ -81,4 +85,6 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
 
 def answer(request: bytes) -> bytes:
     """What NVRTC says to a request, both JSON."""
-    return json.dumps(_answer(json.loads(request))).encode()
+    # What holds a thread does not hold the one that writes the answer.
+    with ThreadPoolExecutor(1) as threads:
+        return json.dumps(threads.submit(_answer, json.loads(request)).result()).encode()

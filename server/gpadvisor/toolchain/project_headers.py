@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,8 +27,18 @@ _INCLUDE: Final = re.compile(
 )
 
 
-def project_folder(source: Path) -> Path:
-    """The repository that a source is in, else a few folders above it that only its user may write to."""
+def project_folder(source: Path, within: Sequence[Path] = ()) -> Path:
+    """The repository that a source is in, else a few folders above it that only its user may write to.
+
+    It is never larger than that of the folders ``within`` which the source is in.
+    """
+    found = _project_folder(source)
+    return next(
+        (root for root in within if source.is_relative_to(root) and root.is_relative_to(found)), found
+    )
+
+
+def _project_folder(source: Path) -> Path:
     path = source.parent
     for above, folder in enumerate(source.parents):
         if (folder / ".git").exists():
@@ -92,7 +102,13 @@ def included(text: str) -> Iterator[tuple[bool, str]]:
         yield match["sign"] == '"', match["name"].strip()
 
 
-def reached(source: Path, text: str, folders: Sequence[Path], project: Path) -> dict[Path, str]:
+def reached(
+    source: Path,
+    text: str,
+    folders: Sequence[Path],
+    project: Path,
+    may_read: Callable[[Path], bool] = lambda _: True,
+) -> dict[Path, str]:
     """The text of each header of a project that a source includes, directly or through others.
 
     Args:
@@ -100,6 +116,7 @@ def reached(source: Path, text: str, folders: Sequence[Path], project: Path) -> 
         text: Of the source.
         folders: Where the compiler looks for headers, in its order.
         project: Headers elsewhere are left out.
+        may_read: Whether a header may be read.
     """
     result: dict[Path, str] = {}
     waiting = [(source, text)]
@@ -109,7 +126,7 @@ def reached(source: Path, text: str, folders: Sequence[Path], project: Path) -> 
             header = _resolved(name, [place.parent, *folders] if quoted else folders)
             if header is None or header in result or header == source or not header.is_relative_to(project):
                 continue
-            body = read_text(header)
+            body = read_text(header) if may_read(header) else None
             if body is not None:
                 result[header] = body
                 waiting.append((header, body))

@@ -185,7 +185,7 @@ class _Check:
             ) from error
 
     def _compile(self, unit: Path, text: str, overlay: Overlay | None, flag: str | None) -> Compiled:
-        settings = compile_settings(self.request.settings)
+        settings = compile_settings(self.request)
         if flag is not None:
             settings = replace(settings, extra_flags=(*settings.extra_flags, flag))
         return compile_source(

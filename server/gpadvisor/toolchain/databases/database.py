@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,11 @@ _NO_DIRECTORY: Final = frozenset(("__EXEC_ROOT__", "/proc/self/cwd"))
 
 
 def find_command(
-    source: Path, *, build: Path | None = None, trusted: bool = False
+    source: Path,
+    *,
+    build: Path | None = None,
+    trusted: bool = False,
+    may_read: Callable[[Path], bool] = lambda _: True,
 ) -> tuple[CompileCommand | None, str | None]:
     """The command of a source in the nearest compile database, and what is wrong with that, if anything.
 
@@ -30,10 +34,11 @@ def find_command(
         source: Its absolute path.
         build: The folder whose compile database is asked instead.
         trusted: Pass on options that name a host compiler or options for one.
+        may_read: Whether something may be read.
     """
     if build is not None and not (build / DATABASE).is_file():
         return None, f"{build} has no {DATABASE}"
-    for folder in source.parents if build is None else (build,):
+    for folder in filter(may_read, source.parents if build is None else (build,)):
         for database in databases(folder) if build is None else (build / DATABASE,):
             try:
                 entries = _entries(database)
