@@ -51,6 +51,14 @@ __global__ void k(float* x, float* y, float* z, int n) {
     }
 }
 """
+SUM = """\
+__global__ void k(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int j = 0; j < n; ++j) {
+        y[i] += x[j] * x[j + n];
+    }
+}
+"""
 BLOCK = """\
 constexpr int kThreads = 256;
 __global__ void k(float* x) {
@@ -61,6 +69,7 @@ __global__ void k(float* x) {
 }
 void run(float* x, int n) { k<<<n / kThreads, kThreads>>>(x); }
 """
+BEHIND = "Keep the element in a local variable and store it behind the loop."
 SPILL = """\
 __global__ void __launch_bounds__(1024) k(const float* x, float* y, int n) {
     float part[96];
@@ -152,10 +161,12 @@ def test_an_exact_comparison_changes_no_value(source: Callable[[str], Path]) -> 
     [
         (DIVIDE, finding("GPA102", 4), "reciprocal", None, PatternState.GONE),
         (ALIAS, finding("GPA202", 4), "restrict", None, PatternState.GONE),
+        (SUM, finding("GPA202", 4, advice=BEHIND), "keep_element", None, PatternState.GONE),
+        (SUM, finding("GPA106", 4, advice=BEHIND), "keep_element", None, PatternState.GONE),
         (SPILL, finding("GPA101", 7), "launch_bounds", LaunchFacts(block_threads=128), PatternState.GONE),
         (BLOCK, finding("GPA302", 2), "block_size", LaunchFacts(threads_new=512), PatternState.UNKNOWN),
     ],
-    ids=["reciprocal", "restrict", "launch_bounds", "block_size"],
+    ids=["reciprocal", "restrict", "kept", "stored", "launch_bounds", "block_size"],
 )
 def test_each_kind(
     source: Callable[[str], Path],

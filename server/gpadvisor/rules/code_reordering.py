@@ -394,6 +394,6 @@ OPTIMIZER: Final = Optimizer(
     estimate=_estimate,
     document=__doc__ or "",
     optimized_only=True,
-    edits=(SiteKind.RESTRICT,),
+    edits=(SiteKind.KEEP_ELEMENT, SiteKind.RESTRICT),
     naming=name_pointers,
 )

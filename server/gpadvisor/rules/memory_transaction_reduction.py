@@ -118,6 +118,7 @@ from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.stalls import StallClass
+from gpadvisor.source.edits import SiteKind
 
 _CODE: Final = "GPA106"
 
@@ -389,6 +390,7 @@ OPTIMIZER: Final = Optimizer(
     match=_match,
     estimate=stall_elimination,
     document=__doc__ or "",
+    edits=(SiteKind.KEEP_ELEMENT,),
     twins=(
         "UncoalescedGlobalAccess",
         "UncoalescedSharedAccess",

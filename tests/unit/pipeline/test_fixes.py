@@ -282,3 +282,15 @@ def test_fixes_stay_in_their_ranges_and_out_of_macros_and_comments(text: str, co
         moved = moved_line(line, fix.edits)
         again = offered(new, replace(one, line=moved))
         assert fix.title not in {other.title for other in again}, "offered again after it was applied"
+
+
+def test_an_element_is_kept_only_where_the_advice_is_to_store_it_behind_the_loop() -> None:
+    text = "__global__ void k(float* x, float* y, int n) {\n    for (int j = 0; j < n; ++j) {\n"
+    text += "        y[threadIdx.x] += x[j];\n    }\n}\n"
+    (fix,) = offered(text, finding("GPA106", 3, advice="store behind the loop at kernel.cu:2"))
+    assert fix.title == (
+        "Keep y[threadIdx.x] in y_kept while the loop runs (promises no other access) [GPA106]"
+    )
+    assert fix.needs_confirmation
+    assert not fix.preferred
+    assert not offered(text, finding("GPA106", 3, advice="use wider accesses"))

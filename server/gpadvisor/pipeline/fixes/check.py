@@ -14,7 +14,9 @@ from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.pipeline.fixes.built import Built, BuiltKernel, Place, paired, places
 from gpadvisor.source.edits import SiteKind
 
-_BY_LINES: Final = frozenset({SiteKind.FLOAT_LITERALS.value, SiteKind.RECIPROCAL.value})
+_BY_LINES: Final = frozenset(
+    {SiteKind.FLOAT_LITERALS.value, SiteKind.RECIPROCAL.value, SiteKind.KEEP_ELEMENT.value}
+)
 """What these do is seen on the lines that they change."""
 _IN_RANGE: Final = frozenset({*_BY_LINES, SiteKind.UNROLL.value, SiteKind.RESTRICT.value})
 """What these are about lies between the first and the last line of the fix."""
@@ -162,11 +164,9 @@ def _signs(fix: Fix, side: Side, kernel: BuiltKernel) -> int:
         return kernel.local_accesses
     if fix.change not in _BY_LINES:
         return 0
-    floats = fix.change == SiteKind.FLOAT_LITERALS.value
+    is_sign = _SIGNS[SiteKind(fix.change)]
     return sum(
-        (_computes_double if floats else _divides)(
-            instruction.opcode, instruction.modifiers, instruction.info.opclass
-        )
+        is_sign(instruction.opcode, instruction.modifiers, instruction.info.opclass)
         for function in kernel.program.functions
         for index, instruction in enumerate(function.instructions)
         if any(map(side.holds, places(function, index)))
@@ -179,3 +179,14 @@ def _computes_double(_opcode: str, modifiers: tuple[str, ...], opclass: OpcodeCl
 
 def _divides(opcode: str, modifiers: tuple[str, ...], opclass: OpcodeClass) -> bool:
     return opclass is OpcodeClass.CALL or (opcode == "MUFU" and "RCP" in modifiers)
+
+
+def _stores(_opcode: str, _modifiers: tuple[str, ...], opclass: OpcodeClass) -> bool:
+    return opclass is OpcodeClass.STORE
+
+
+_SIGNS: Final = {
+    SiteKind.FLOAT_LITERALS: _computes_double,
+    SiteKind.RECIPROCAL: _divides,
+    SiteKind.KEEP_ELEMENT: _stores,
+}

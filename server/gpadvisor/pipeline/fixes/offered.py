@@ -232,6 +232,20 @@ def _reciprocal(case: _Case) -> Iterator[Fix]:
         )
 
 
+def _keep_element(case: _Case) -> Iterator[Fix]:
+    if "behind the loop" not in case.finding.advice:
+        return
+    for site in case.sites(SiteKind.KEEP_ELEMENT)[:_MOST_OF_A_KIND]:
+        yield _fix(
+            case,
+            [site],
+            f"Keep {site.name} in {site.words[0]} while the loop runs",
+            short="promises no other access",
+            reason="a promise: while the loop runs, nothing else in it and no other thread reads or writes "
+            f"{site.name}, which is then also loaded and stored where the loop does not run",
+        )
+
+
 def _unroll(case: _Case) -> Iterator[Fix]:
     sites = case.sites(SiteKind.UNROLL)
     # The loop that the finding names, else the innermost one around its line.
@@ -330,6 +344,7 @@ def _block_size(case: _Case) -> Iterator[Fix]:
 _OFFERS: Final[Mapping[SiteKind, Callable[[_Case], Iterator[Fix]]]] = {
     SiteKind.FLOAT_LITERALS: _float_literals,
     SiteKind.RECIPROCAL: _reciprocal,
+    SiteKind.KEEP_ELEMENT: _keep_element,
     SiteKind.NO_INLINE: _no_inline,
     SiteKind.FORCE_INLINE: _force_inline,
     SiteKind.UNROLL: _unroll,

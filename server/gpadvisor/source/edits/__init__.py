@@ -30,6 +30,7 @@ class SiteKind(Enum):
 
     FLOAT_LITERALS = "float_literals"  # f suffix on double literals among float operands
     RECIPROCAL = "reciprocal"  # of a divisor that a loop does not change
+    KEEP_ELEMENT = "keep_element"  # in a variable while a loop runs that writes it in every pass
     UNROLL = "unroll"  # a pragma before a loop
     RESTRICT = "restrict"  # __restrict__ and const on pointer parameters
     LAUNCH_BOUNDS = "launch_bounds"

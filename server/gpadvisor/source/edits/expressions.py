@@ -215,7 +215,7 @@ def reciprocals(part: ParsedPart) -> Iterator[EditSite]:
         if divisor is None or part.in_macro(node):
             continue
         if changed is None:
-            changed = _changed_places(part)
+            changed = changed_places(part)
         name = text_of(part.file.data, divisor)
         loop = _outermost(part, node, name, changed)
         if loop is not None:
@@ -276,7 +276,7 @@ def _plain(data: bytes, node: Node | None, where: Node) -> Iterator[_Change]:
         yield text_of(data, node), where
 
 
-def _changed_places(part: ParsedPart) -> dict[str, list[int]]:
+def changed_places(part: ParsedPart) -> dict[str, list[int]]:
     """Offsets at which each name changes, in order; 0 for anywhere."""
     found: dict[str, list[int]] = {}
     for name, where in _changes(part):
@@ -284,7 +284,8 @@ def _changed_places(part: ParsedPart) -> dict[str, list[int]]:
     return {name: sorted(offsets) for name, offsets in found.items()}
 
 
-def _changes_in(loop: Node, offsets: list[int]) -> bool:
+def changes_in(loop: Node, offsets: list[int]) -> bool:
+    """Whether one of the places at which a name changes is in a loop, or anywhere."""
     if offsets and not offsets[0]:
         return True
     first = bisect_left(offsets, loop.start_byte)
@@ -295,7 +296,7 @@ def _outermost(part: ParsedPart, node: Node, name: str, changed: dict[str, list[
     """The largest loop around a node that leaves a name as it is and that a line can be put before."""
     result = None
     for loop in part.loops(node):
-        if any(_changes_in(loop, changed.get(one, [])) for one in (name, "")):
+        if any(changes_in(loop, changed.get(one, [])) for one in (name, "")):
             break
         if anchor(part, loop) is not None:
             result = loop

@@ -20,6 +20,7 @@ from gpadvisor.source.edits import (
     EditFacts,
     EditSite,
 )
+from gpadvisor.source.edits.elements import kept_elements
 from gpadvisor.source.edits.expressions import float_literals, reciprocals
 from gpadvisor.source.edits.functions import block_sizes, inlining, launch_bounds, restricts
 from gpadvisor.source.edits.loops import unrolls
@@ -35,7 +36,7 @@ _CUDA_TEXT: Final = re.compile(
     rb"|\"(?:\\.|[^\"\\\n])*\"?|(?<![0-9a-zA-Z_])'(?:\\.|[^'\\\n])*'?",
     re.DOTALL,
 )
-_FINDERS: Final = (float_literals, reciprocals, unrolls, restricts, launch_bounds, inlining)
+_FINDERS: Final = (float_literals, reciprocals, kept_elements, unrolls, restricts, launch_bounds, inlining)
 
 _Range = tuple[int, int]
 
