@@ -18,7 +18,7 @@
 #                  notices; about 20 minutes of two processors (ARGS="--mutants 20 --seed 2 --package blamer")
 #   make lock      the hashes of all files of the versions in constraints.txt, there and for the extension
 #   make advisories  asks osv.dev about every version that is installed; says so where there is no network
-#   make pictures  those of the page and its views in docs/images, as the end-to-end tests see them
+#   make pictures  those of README and docs, as the end-to-end tests see them
 #   make e2e       drives it in real VS Code; RUNS="host person" names some of the runs
 
 SHELL := /bin/bash
@@ -111,9 +111,11 @@ mutate: $(TEST)
 
 # Opened and judged before they are committed.
 pictures: $(TEST)
-	vscode-client/e2e/e2e.sh $(BIN)/python page report
+	vscode-client/e2e/e2e.sh $(BIN)/python page report person
 	cd vscode-client/shots && cp {page,roofline,potential,tree}-{light,dark}.png page-compared.png ../../docs/images/
-	cp vscode-client/shots/report-light.png docs/images/editor-report.png
+	cd vscode-client/shots && cp {findings,summary,sass}.png ../media/
+	cd vscode-client/shots && for shot in report-light:report advice:advice fixed:fix sass:sass; do \
+		cp $${shot%:*}.png ../../docs/images/editor-$${shot#*:}.png; done
 
 lock: $(TEST)
 	@$(PIP) install uv $(SHOWN)

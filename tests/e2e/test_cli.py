@@ -163,6 +163,7 @@ def test_without_a_command_it_names_the_next_step(
     code, out, _ = run(capsys)
     assert code == 2
     assert out.splitlines()[2].startswith("Next: gpadvisor profile -- ./app")
+    assert max(map(len, out.splitlines())) <= 80
     (tmp_path / "old one.ncu-rep").write_bytes(b"")
     os.utime(tmp_path / "old one.ncu-rep", (1, 1))
     assert run(capsys)[1].splitlines()[2] == "Next: gpadvisor advise 'old one.ncu-rep'"

@@ -221,7 +221,7 @@ def _next_step() -> str:
     profiles = [path for pattern in _PROFILES for path in Path.cwd().glob(pattern) if path.is_file()]
     newest = max(profiles, key=lambda path: path.stat().st_mtime, default=None)
     if newest is None:
-        step = "Next: gpadvisor profile -- ./app, gpadvisor advise REPORT, or gpadvisor demo for an example"
+        step = "Next: gpadvisor profile -- ./app, gpadvisor advise REPORT, or gpadvisor demo"
     else:
         which = f" (the newest of {len(profiles)} profiles here)" if len(profiles) > 1 else ""
         name = newest.name if newest.name.isprintable() else "FILE"
