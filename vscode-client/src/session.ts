@@ -61,9 +61,11 @@ export class Session implements vscode.Disposable {
     params: Params,
     token?: vscode.CancellationToken,
   ): Promise<Result | undefined> {
-    return this.#client?.state === State.Running
-      ? this.#client.sendRequest<Result>(message.method, params, token)
-      : undefined;
+    if (this.#client?.state !== State.Running) {
+      return undefined;
+    }
+    const last = token === undefined ? [] : [token]; // an undefined one would be sent as a second parameter
+    return this.#client.sendRequest<Result>(message.method, params, ...last);
   }
 
   public async start(): Promise<void> {
