@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from collections.abc import Sequence as Series
+from itertools import pairwise
 from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
 
 from gpadvisor.cubin.image import CodeSection, Cubin, LineTable
 from gpadvisor.cubin.line_program import LineRow, Sequence, sequences
@@ -39,14 +38,10 @@ def section_lines(cubin: Cubin, section: CodeSection) -> tuple[LineEntry | None,
         base = _base(cubin, section, sequence)
         if base is None or budget < 0:
             continue
-        owner = _owners(sequence, base, count)
         budget -= count
         chains = _Chains(sequence, table.strings, _FRAMES_MAX * count)
-        starts = np.flatnonzero(np.diff(owner, prepend=-2))
-        ends = np.append(starts[1:], count)
-        for row, start, end in zip(owner[starts].tolist(), starts.tolist(), ends.tolist(), strict=True):
-            if row >= 0:
-                entries[start:end] = [chains.entry(row)] * (end - start)
+        for row, start, end in _runs(sequence, base, count):
+            entries[start:end] = [chains.entry(row)] * (end - start)
     return tuple(entries)
 
 
@@ -79,15 +74,25 @@ def _base(cubin: Cubin, section: CodeSection, sequence: Sequence) -> int | None:
     return 0 if len(cubin.sections) == 1 else None
 
 
-def _owners(sequence: Sequence, base: int, count: int) -> NDArray[np.int64]:
-    """The row that each instruction belongs to, -1 where none: the last row at or before its address."""
+def _runs(sequence: Sequence, base: int, count: int) -> Iterator[tuple[int, int, int]]:
+    """Each row with the instructions that belong to it: those from its address on, up to the next one's.
+
+    In plain Python: a process that decodes lines ends sooner than numpy is imported.
+    """
     limit = count * INSTRUCTION_BYTES
-    clipped = [min(max(row.address - base, -1), limit) for row in sequence.rows]
-    addresses = np.maximum.accumulate(np.array(clipped, dtype=np.int64))
-    indices = np.arange(count, dtype=np.int64) * INSTRUCTION_BYTES
-    owner = np.searchsorted(addresses, indices, side="right") - 1
-    owner[indices >= min(max(sequence.end - base, 0), limit)] = -1
-    return owner
+    stop = _instructions(min(max(sequence.end - base, 0), limit))
+    reached, firsts = 0, []
+    for row in sequence.rows:
+        reached = max(reached, min(row.address - base, limit))
+        firsts.append(min(_instructions(reached), stop))
+    for row_index, (first, end) in enumerate(pairwise([*firsts, stop])):
+        if first < end:
+            yield row_index, first, end
+
+
+def _instructions(size: int) -> int:
+    """How many instructions so many bytes hold, the last one in part."""
+    return -(-size // INSTRUCTION_BYTES)
 
 
 class _Chains:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -19,6 +20,7 @@ DRAM_CLOCK: Final = "device__attribute_max_mem_frequency_khz"
 DRAM_WIDTH: Final = "device__attribute_fb_bus_width"
 
 
+@lru_cache(maxsize=64)
 def executed_warps(profile: KernelProfile | None, function: Function) -> Values | None:
     """Warp-level executions per instruction; None where the profile has no counts."""
     if profile is None or profile.counts is None:
@@ -27,6 +29,7 @@ def executed_warps(profile: KernelProfile | None, function: Function) -> Values 
     return _spread(profile, function, counts.section, counts.pc, counts.warps.astype(np.float64))
 
 
+@lru_cache(maxsize=64)
 def executed_threads(profile: KernelProfile | None, function: Function) -> Values | None:
     """Thread-level executions per instruction; None where the profile has none."""
     if profile is None or profile.counts is None or not int(profile.counts.threads.sum()):
@@ -52,12 +55,12 @@ def _spread(
 ) -> Values:
     """Sum rows onto instructions; rows of other functions, and of driver code, fall away."""
     result = np.zeros(len(function.instructions))
-    if function.section not in profile.sections:
-        return result
-    here = section == profile.sections.index(function.section)
-    index = (pc[here].astype(np.int64) - function.start) // INSTRUCTION_BYTES
-    inside = (index >= 0) & (index < len(result))
-    np.add.at(result, index[inside], np.nan_to_num(value[here][inside]))
+    if function.section in profile.sections:
+        here = section == profile.sections.index(function.section)
+        index = (pc[here].astype(np.int64) - function.start) // INSTRUCTION_BYTES
+        inside = (index >= 0) & (index < len(result))
+        np.add.at(result, index[inside], np.nan_to_num(value[here][inside]))
+    result.setflags(write=False)  # what many rules ask for is kept
     return result
 
 

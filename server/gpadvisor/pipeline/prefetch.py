@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.opening import being_read
 from gpadvisor.pipeline.request import Request
+from gpadvisor.sandbox.children import SINGLE_THREADED
 
 if TYPE_CHECKING:
     from gpadvisor.model.profile import KernelProfile, Profile
@@ -78,12 +80,25 @@ class Opened:
 
 
 @contextmanager
+def _single_threaded() -> Iterator[None]:
+    """While numpy is imported, which else starts threads for linear algebra; nothing here has any."""
+    added = SINGLE_THREADED.keys() - os.environ.keys()
+    os.environ.update({name: SINGLE_THREADED[name] for name in added})
+    try:
+        yield
+    finally:  # what is started later, an application among it, has as many as it likes
+        for name in added:
+            os.environ.pop(name, None)
+
+
+@contextmanager
 def prefetched(path: Path, request: Request, cache: Cache) -> Iterator[Opened]:
     """Start what reads a profile; at the end of the context, whatever of it still runs is stopped."""
     with ThreadPoolExecutor(1) as pool, being_read(path, request.settings) as read:
         # Imported once the child runs, and before the thread needs it: no two threads import at a time.
-        import gpadvisor.pipeline.programs  # noqa: PLC0415 the child runs; used by the thread
-        import gpadvisor.store.parts  # noqa: PLC0415, F401 the child runs; for the thread
+        with _single_threaded():
+            import gpadvisor.pipeline.programs  # noqa: PLC0415 the child runs; used by the thread
+            import gpadvisor.store.parts  # noqa: PLC0415, F401 the child runs; for the thread
 
         opened = Opened(read, request, cache, pool)
         try:

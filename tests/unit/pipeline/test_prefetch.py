@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -81,3 +84,24 @@ def test_a_disassembly_that_nobody_waits_for_is_stopped(
         opened.profile()
         begun.wait()
     assert stopped.is_set()
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="only Linux lists the threads of a process")
+def test_numpy_starts_no_threads_and_the_environment_stays(report: Path) -> None:
+    probe = (
+        "import os, sys; from pathlib import Path; from gpadvisor.pipeline.cache import Cache; "
+        "from gpadvisor.pipeline.prefetch import prefetched; from gpadvisor.pipeline.request import Request; "
+        "from gpadvisor.pipeline.settings import Settings\n"
+        "before = dict(os.environ)\n"
+        "with prefetched(Path(sys.argv[1]), Request(settings=Settings()), Cache(None)) as opened:\n"
+        "    opened.profile()\n"
+        "    print('numpy' in sys.modules, before == dict(os.environ), len(os.listdir('/proc/self/task')))"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", probe, str(report)],
+        capture_output=True, text=True, check=True, timeout=60, env=environment,
+    )  # fmt: skip
+    imported, same, threads = done.stdout.split()
+    assert (imported, same) == ("True", "True")
+    assert int(threads) == 2  # this one and the pool's
