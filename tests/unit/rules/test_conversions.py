@@ -8,6 +8,7 @@ from tests.optimizer_values import Row, context_of, listing
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.conversions import conversions
 from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.rules import strength_reduction
 from gpadvisor.rules.conversions import OPTIMIZER
 
 XU = "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed"
@@ -112,3 +113,11 @@ def test_factors_are_multiplied_as_they_were_loaded() -> None:
 def test_halves_that_are_stored_are_what_was_asked_for() -> None:
     stored = HALVES.replace("[R8.64], R0", "[R8.64], R3")
     assert isinstance(OPTIMIZER.match(_context(stored, {XU: 90.0, ISSUE: 60.0})), Rejection)
+
+
+def test_factors_made_half_for_a_product_are_no_slow_arithmetic_of_another_rule() -> None:
+    """After a product in half that was told twice: to make no halves, and to use fewer of them."""
+    busy = {XU: 90.0, ISSUE: 60.0}
+    assert isinstance(strength_reduction.OPTIMIZER.match(_context(HALVES, busy)), Rejection)
+    stored = HALVES.replace("[R8.64], R0", "[R8.64], R3")  # a half that is wanted is slow all the same
+    assert isinstance(strength_reduction.OPTIMIZER.match(_context(stored, busy)), Match)

@@ -297,6 +297,8 @@ def test_doubles_by_accident_lead_where_they_weigh_most() -> None:
     code = listing(text)
     found = _match(strength_reduction, context_of(code, rows))
     assert found.place == code.tags["widen"]  # what the words are about, not the heaviest of all
+    # What is part of the doubles is named with them, and not again.
+    assert "use fewer of the slow instructions (MUFU)" in found.advice.replace("Use", "use")
 
 
 def test_ordinary_arithmetic_and_memory_are_not_slow() -> None:
