@@ -152,7 +152,7 @@ dist: $(TEST)
 	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/python -m hatchling build -d build/again
 	for file in dist/*; do cmp "$$file" "build/again/$${file##*/}"; done
-	$(BIN)/python vscode-client/supply.py sbom > dist/sbom.json
+	$(BIN)/python vscode-client/supply.py sbom package > dist/sbom.json
 	@if $(HAVE_NPM); then $(MAKE) --no-print-directory vsix && cp vscode-client/dist/gpadvisor.vsix dist/; \
 	else echo "skipped: the extension (npm is not installed)"; test -z "$$CI"; fi
 

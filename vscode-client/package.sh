@@ -10,7 +10,7 @@ rm -rf bundled
 mkdir -p bundled/sample
 (cd "$root" && "$python" -m hatchling build -t wheel -d "$root/vscode-client/bundled" >/dev/null)
 cp requirements.txt bundled/
-"$python" supply.py sbom >bundled/sbom.json
+"$python" supply.py sbom extension >bundled/sbom.json
 cp "$root/LICENSE" "$root/CHANGELOG.md" .
 
 # The profile names the path it was compiled at: one that is the same everywhere and says nothing.

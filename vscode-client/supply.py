@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is installed: hashes (`lock`), bill of materials (`sbom`), licences, advisories."""
+"""What is installed: hashes (`lock`), bills of materials (`sbom package|extension`), licences, advisories."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -52,6 +53,42 @@ def packages(text: str) -> list[Package]:
     return found
 
 
+def shipped() -> list[Package]:
+    """What gpadvisor needs with all of its extras, of the versions that it is tested with.
+
+    The requirements of packages that are not installed, as they are for another platform, are not known.
+    """
+    pinned = {_plain(one.name): one for one in packages(CONSTRAINTS.read_text(encoding="utf-8"))}
+    own = metadata.metadata("gpadvisor").get_all("Provides-Extra") or ()
+    waiting = [("gpadvisor", frozenset(own))]
+    seen = set(waiting)
+    while waiting:
+        name, extras = waiting.pop()
+        for wanted in _needs(name, extras):
+            if wanted[0] in pinned and wanted not in seen:
+                seen.add(wanted)
+                waiting.append(wanted)
+    names = {name for name, _ in seen} - {"gpadvisor"}
+    return [one for name, one in sorted(pinned.items()) if name in names]
+
+
+def _needs(name: str, extras: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
+    """The packages, with their extras, that one needs with some of its own."""
+    try:
+        lines = metadata.requires(name) or ()
+    except metadata.PackageNotFoundError:
+        return
+    for line in lines:
+        extra = re.search(r"extra == ['\"]([^'\"]+)", line)
+        found = re.match(r"([\w.-]+)(?:\[([^\]]*)\])?", line)
+        if found is not None and (extra is None or extra[1] in extras):
+            yield _plain(found[1]), frozenset(re.findall(r"[\w.-]+", found[2] or ""))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def licence(name: str) -> str:
     """What an installed package says about its licence."""
     found = metadata.metadata(name)
@@ -60,9 +97,9 @@ def licence(name: str) -> str:
 
 
 def unlicensed() -> list[str]:
-    """Installed packages of the requirements whose licence is not on the list."""
+    """Installed packages of what is needed whose licence is not on the list."""
     wrong = []
-    for package in packages(REQUIREMENTS.read_text(encoding="utf-8")):
+    for package in shipped():
         try:
             said = licence(package.name)
         except metadata.PackageNotFoundError:  # of another platform
@@ -72,7 +109,7 @@ def unlicensed() -> list[str]:
     return wrong
 
 
-def sbom() -> str:
+def sbom(listed: Sequence[Package]) -> str:
     """A bill of materials as CycloneDX 1.5."""
     components = [
         {
@@ -82,7 +119,7 @@ def sbom() -> str:
             "purl": f"pkg:pypi/{one.name}@{one.version}",
             "hashes": [{"alg": "SHA-256", "content": value} for value in one.hashes],
         }
-        for one in packages(REQUIREMENTS.read_text(encoding="utf-8"))
+        for one in listed
     ]
     document = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "components": components}
     return json.dumps(document, indent=1) + "\n"
@@ -117,8 +154,10 @@ def advisories() -> int:
 def main(words: list[str]) -> int:
     """Run one of the commands."""
     match words:
-        case ["sbom"]:
-            sys.stdout.write(sbom())
+        case ["sbom", "extension"]:
+            sys.stdout.write(sbom(packages(REQUIREMENTS.read_text(encoding="utf-8"))))
+        case ["sbom", "package"]:
+            sys.stdout.write(sbom(shipped()))
         case ["lock", constraints, requirements]:
             for (path, head), made in zip(_HEADS.items(), (constraints, requirements), strict=True):
                 path.write_text(head + Path(made).read_text(encoding="utf-8"), encoding="utf-8")

@@ -10,6 +10,8 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 _SPEC = importlib.util.spec_from_file_location("supply", ROOT / "vscode-client" / "supply.py")
 assert _SPEC is not None
@@ -53,13 +55,30 @@ def test_everything_that_the_package_needs_is_locked() -> None:
     assert seen <= locked
 
 
-def test_licences_are_on_the_list() -> None:
+def test_what_extras_bring_is_locked_and_looked_at() -> None:
+    """All that a user can have installed, those that no other extra needs included."""
+    names = {_plain(one.name) for one in supply.shipped()}
+    locked = {_plain(one.name) for one in supply.packages(supply.REQUIREMENTS.read_text(encoding="utf-8"))}
+    assert locked < names
+    assert {"mcp", "mcp-types", "pydantic-core", "starlette", "cryptography", "cuda-bindings"} <= names
+    assert not {"pytest", "ruff", "sphinx", "gpadvisor", "typer"} & names
+    assert all(one.hashes for one in supply.shipped())
+
+
+def test_licences_are_on_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
     assert supply.unlicensed() == []
+    known = supply.licence
+    monkeypatch.setattr(supply, "licence", lambda name: "secret" if name == "mcp" else known(name))
+    assert supply.unlicensed() == ["mcp: secret"]
 
 
-def test_the_bill_of_materials_names_every_package() -> None:
-    document = json.loads(supply.sbom())
-    locked = supply.packages(supply.REQUIREMENTS.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("which", ["package", "extension"])
+def test_the_bill_of_materials_names_every_package(which: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert supply.main(["sbom", which]) == 0
+    document = json.loads(capsys.readouterr().out)
+    listed = supply.shipped()
+    if which == "extension":
+        listed = supply.packages(supply.REQUIREMENTS.read_text(encoding="utf-8"))
     assert [one["purl"] for one in document["components"]] == [
-        f"pkg:pypi/{one.name}@{one.version}" for one in locked
+        f"pkg:pypi/{one.name}@{one.version}" for one in listed
     ]
