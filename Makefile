@@ -153,7 +153,8 @@ dist: $(TEST)
 	$(BIN)/python -m hatchling build -d build/again
 	for file in dist/*; do cmp "$$file" "build/again/$${file##*/}"; done
 	$(BIN)/python vscode-client/supply.py sbom package > dist/sbom.json
-	@if $(HAVE_NPM); then $(MAKE) --no-print-directory vsix && cp vscode-client/dist/gpadvisor.vsix dist/; \
+	@if $(HAVE_NPM); then for folder in build/again dist; do $(MAKE) --no-print-directory vsix && \
+		cp vscode-client/dist/gpadvisor.vsix $$folder/; done && cmp build/again/gpadvisor.vsix dist/gpadvisor.vsix; \
 	else echo "skipped: the extension (npm is not installed)"; test -z "$$CI"; fi
 
 # Fails at a link to a page or a heading that is not there, and at a changelog fragment with a wrong name.

@@ -116,3 +116,29 @@ def test_the_manual_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     assert "--update-baseline" in shown
     assert "gpadvisor compare before.cubin after.cubin --gate spills=0" in shown
     assert "a gate is met, fails or cannot be decided" in shown
+
+
+def test_an_archive_says_nothing_of_when_and_where_it_was_made(tmp_path: Path) -> None:
+    texts = {
+        "extension/package.json": "{}",
+        "extension/dist/extension.js": "0;",
+        "[Content_Types].xml": "<a/>",
+    }
+
+    def packed(name: str, year: int, mode: int, *, backwards: bool = False) -> bytes:
+        made, target = tmp_path / f"{name}.made", tmp_path / f"{name}.vsix"
+        with zipfile.ZipFile(made, "w") as archive:
+            for file, text in sorted(texts.items(), reverse=backwards):
+                entry = zipfile.ZipInfo(file, (year, 1, 1, 0, 0, 0))
+                entry.external_attr = mode << 16
+                archive.writestr(entry, text)
+        script = ROOT / "vscode-client" / "repack.py"
+        subprocess.run([sys.executable, script, made, target], check=True, timeout=60)
+        return target.read_bytes()
+
+    first = packed("one", 2020, 0o100600)
+    assert packed("two", 2026, 0o100664, backwards=True) == first
+    with zipfile.ZipFile(tmp_path / "two.vsix") as archive:
+        assert {name: archive.read(name).decode() for name in archive.namelist()} == texts
+    texts["extension/package.json"] = "[]"
+    assert packed("three", 2020, 0o100600) != first
