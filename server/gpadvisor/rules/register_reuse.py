@@ -52,6 +52,7 @@ array that fits in the registers of a thread goes as a whole, with its traffic i
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -120,7 +121,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             if _runs_often(context, place, kind) and (kind is not LocalKind.BY_DATA or fits_shared(context))
         }
         counts = Counter(looped.values())
-        return static_match(
+        found = static_match(
             _CODE,
             title=_heaviest(counts).value,
             advice=local_advice(context, looped),
@@ -128,6 +129,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             sites=_sites(context, looped),
             missing=_nothing(context, len(kinds)),
         )
+        return found if isinstance(found, Rejection) else replace(found, place=_deepest(context, looped))
     blame = context.blame
     local = _local_rows(context, blame, kinds)
     if not samples(blame, local):
@@ -213,6 +215,16 @@ def _nothing(context: KernelContext, outside: int) -> str:
     if outside:
         return f"{outside} local memory accesses, none of them in a loop ({frame})"
     return f"no local memory access outside of library math ({frame})"
+
+
+def _deepest(context: KernelContext, kinds: LocalPlaces) -> tuple[FunctionId, int]:
+    """Of the places of the leading kind the first that most loops are around: it runs most often."""
+    leading = _heaviest(Counter(kinds.values()))
+
+    def depth(place: tuple[FunctionId, int]) -> int:
+        return len(context.program.functions[place[0]].enclosing_loops(place[1]))
+
+    return max(sorted(place for place, kind in kinds.items() if kind is leading), key=depth)
 
 
 def _heaviest(weights: Counter[LocalKind]) -> LocalKind:

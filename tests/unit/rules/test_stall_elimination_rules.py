@@ -64,6 +64,15 @@ def test_an_indexed_array_is_no_spill() -> None:
     assert found.adjustments[0].expected == 1.0  # in registers nothing of it is left
 
 
+def test_the_place_of_an_array_without_samples_is_in_the_innermost_loop() -> None:
+    """After a counter kept in an array that each outer pass sets, beside one that inner passes fill."""
+    text = "outer:\nSTL [R12], RZ // 4\nagain:\nfill| STL [R13], R20 // 7\n@P0 BRA again\n@P1 BRA outer\nEXIT"
+    code = listing(text, facts=_facts(26))
+    found = _match(register_reuse, context_of(code))
+    assert len(found.static_sites) == 2
+    assert found.place == code.tags["fill"]
+
+
 @pytest.mark.parametrize(
     ("stack", "block", "words"),
     [
