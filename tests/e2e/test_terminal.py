@@ -205,7 +205,11 @@ class TestPager:
         plain = subprocess.run(
             [*GPADVISOR, "explain", "GPA106"], capture_output=True, text=True, check=True
         ).stdout
-        assert (tmp_path / "got").read_text(encoding="utf-8") == plain
+        got = (tmp_path / "got").read_text(encoding="utf-8")
+        assert got.split() == plain.split()
+        code_lines = re.findall(r"```.*?```", plain, flags=re.DOTALL)
+        assert re.findall(r"```.*?```", got, flags=re.DOTALL) == code_lines
+        assert max(len(line) for line in re.sub(r"```.*?```", "", got, flags=re.DOTALL).splitlines()) <= 80
         assert (tmp_path / "told").read_text(encoding="utf-8") == "FRX|-c|option\n"
 
     def test_what_the_user_has_told_less_stays(self, tmp_path: Path) -> None:
