@@ -153,7 +153,9 @@ def _unknown(context: KernelContext, loops: Sequence[StaticSite]) -> str:
     inside = set(loop_facts(*large).indices)
     found = product_loops(context.program, context.kernel)
     products = {index for one in found if one.function is large[0] for index in one.products}
-    if 2 * len(inside & products) > len(inside):
+    # A fragment of tensor cores is as much as hundreds of products of one thread.
+    fragments = any(large[0].instructions[index].info.opclass is OpcodeClass.TENSOR for index in inside)
+    if fragments or len(inside & products) * _NOTABLE_PART >= len(inside):
         return f"{_named(context.program, loops)}, and is a product, which is unrolled on purpose"
     return ""
 

@@ -352,6 +352,12 @@ def test_fetching_is_not_told_without_samples_of_a_product_or_where_nothing_was_
     product = listing("again:\n" + "\n".join([step] * 200) + "\n@P0 BRA again\nEXIT")
     reason = _reason(function_split, replace(context_of(product), profile=None, blame=None))
     assert "needs samples: the loop of 56 KiB at 0x0 does not fit, and is a product" in reason
+    # With half of it addresses and copies, and in tensor cores.
+    addresses = "\n".join(f"LOP3.LUT R{30 + i % 4}, R{30 + i % 4}, R5, RZ, 0x3c, !PT" for i in range(22))
+    fragment = f"LDS.128 R8, [R2]\nHMMA.16816.F32 R64, R8, R12, R64\n{addresses}"
+    for one_pass in (f"{step}\n{addresses}", fragment):
+        mixed = listing("again:\n" + "\n".join([one_pass] * 150) + "\n@P0 BRA again\nEXIT")
+        assert "is a product" in _reason(function_split, replace(context_of(mixed), profile=None, blame=None))
     body = "\n".join(f"FFMA R{8 + i % 40}, R{8 + i % 40}, R60, R61" for i in range(3000))
     chain = context_of(listing(f"again:\n{body}\n@P0 BRA again\nEXIT"), [])
     assert "no unit is counted" in _reason(function_split, replace(chain, blame=None))
