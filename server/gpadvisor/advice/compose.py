@@ -31,7 +31,7 @@ def advise(
         sources: how paths of the report were found.
         more_problems: of the input as a whole, beside the profile's own.
     """
-    own = () if profile is None else profile.problems
+    problems = () if profile is None else profile.problems
     return Advice(
         path=path,
         sha256=sha256,
@@ -40,7 +40,7 @@ def advise(
         kernels=by_time(kernels),
         launches=tuple(launches),
         sources=tuple(sources),
-        problems=tuple(dict.fromkeys((*own, *more_problems))),
+        problems=tuple(dict.fromkeys((*problems, *more_problems))),
     )
 
 

@@ -70,7 +70,9 @@ def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluat
             rejections.append(Rejection(code=optimizer.code, reason="it matches no sample of this kernel"))
         else:
             findings.append(finding)
-    names = {one.code: one.name for one in optimizers if one.category is not Category.NOTE}
+    names = {
+        optimizer.code: optimizer.name for optimizer in optimizers if optimizer.category is not Category.NOTE
+    }
     return tuple(findings), tuple(
         rejection if rejection.looked else replace(rejection, name=names.get(rejection.code, ""))
         for rejection in rejections

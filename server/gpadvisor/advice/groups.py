@@ -32,11 +32,11 @@ def groups(context: KernelContext, findings: Sequence[EstimatedMatch]) -> tuple[
         return ()
     members = [
         (finding, matched_rows(finding.match))
-        for finding in sorted(findings, key=lambda one: one.code)
+        for finding in sorted(findings, key=lambda suggestion: suggestion.code)
         if finding.estimate is not None and len(matched_rows(finding.match))
     ]
-    found = [_group(context, blame, part) for part in _connected(blame, members) if len(part) > 1]
-    return tuple(sorted(found, key=lambda group: (-group.samples, group.suggestions)))
+    groups = [_group(context, blame, part) for part in _connected(blame, members) if len(part) > 1]
+    return tuple(sorted(groups, key=lambda group: (-group.samples, group.suggestions)))
 
 
 Member = tuple[EstimatedMatch, NDArray[np.intp]]
@@ -45,24 +45,24 @@ Member = tuple[EstimatedMatch, NDArray[np.intp]]
 def _connected(blame: Blame, members: Sequence[Member]) -> list[list[Member]]:
     parts: list[list[Member]] = []
     for member in members:
-        touches = [any(_share(blame, member, other) for other in part) for part in parts]
-        joined = [one for part, touch in zip(parts, touches, strict=True) if touch for one in part]
+        touches = [any(_share(blame, member, peer) for peer in part) for part in parts]
+        joined = [peer for part, touch in zip(parts, touches, strict=True) if touch for peer in part]
         parts = [part for part, touch in zip(parts, touches, strict=True) if not touch]
         parts.append([*joined, member])
     return parts
 
 
-def _share(blame: Blame, one: Member, other: Member) -> bool:
-    common = np.intersect1d(one[1], other[1], assume_unique=True)
+def _share(blame: Blame, first: Member, second: Member) -> bool:
+    common = np.intersect1d(first[1], second[1], assume_unique=True)
     return int(blame.rows.samples[common].sum()) >= MIN_SHARED * blame.total_samples
 
 
 def _group(context: KernelContext, blame: Blame, part: Sequence[Member]) -> Group:
-    rows, times = np.unique(np.concatenate([one[1] for one in part]), return_counts=True)
+    rows, times = np.unique(np.concatenate([member[1] for member in part]), return_counts=True)
     samples = int(blame.rows.samples[rows].sum())
     shared = int(blame.rows.samples[rows[times > 1]].sum())
     return Group(
-        suggestions=tuple(sorted(one[0].code for one in part)),
+        suggestions=tuple(sorted(member[0].code for member in part)),
         samples=samples,
         shared_samples=shared,
         speedup=_joint(context, blame, part, rows),
@@ -111,16 +111,16 @@ def _removed(
     total = blame.total_samples
     removed = np.full(len(rows), -np.inf)
     hidden = np.zeros(len(rows), dtype=bool)
-    for member, own in part:
+    for member, own_rows in part:
         estimate = member.estimate
         if estimate is None:
             continue
         hides = member.optimizer.category is Category.LATENCY_HIDING
-        basis = (blame.rows.latency if hides else blame.rows.samples)[own].astype(np.float64)
+        basis = (blame.rows.latency if hides else blame.rows.samples)[own_rows].astype(np.float64)
         if not basis.sum():
             continue
         gone = basis * (total * (1 - 1 / end(estimate)) / basis.sum())
-        indices = np.searchsorted(rows, own)
+        indices = np.searchsorted(rows, own_rows)
         better = gone > removed[indices]
         hidden[indices[better]] = hides
         removed[indices] = np.maximum(removed[indices], gone)

@@ -34,8 +34,8 @@ def hotspots(
     rows = matched_rows(match)
     by_latency = category is Category.LATENCY_HIDING
     weight = blame.rows.latency[rows] if by_latency else blame.rows.samples[rows]
-    kept = rows[weight > 0]
-    ranked = kept[np.lexsort((kept, -weight[weight > 0]))]
+    heavy = rows[weight > 0]
+    ranked = heavy[np.lexsort((heavy, -weight[weight > 0]))]
     top = list(ranked[:shown])
     if top and not any(_has_line(context, blame, row) for row in top):
         # Samples may gather in a routine of the compiler's: a reader wants the line that calls it.
@@ -57,15 +57,15 @@ def _at_place(context: KernelContext, blame: Blame, match: Match, rows: Rows) ->
         return np.zeros(len(rows), dtype=bool)
     function_id, index = match.place
     function = context.program.functions[function_id]
-    here = blame.rows.function[rows] == function_id
+    of_function = blame.rows.function[rows] == function_id
     indices = causes(blame)[rows]
-    exact: Mask = here & (indices == index)
+    exact: Mask = of_function & (indices == index)
     line = own_line(function, index)
     if line is None or exact.any():
         return exact
-    lines = (own_line(function, int(one)) for one in indices)
+    lines = (own_line(function, int(index)) for index in indices)
     same = [entry is not None and entry.location == line.location for entry in lines]
-    inside: Mask = here & np.array(same, dtype=np.bool_)
+    inside: Mask = of_function & np.array(same, dtype=np.bool_)
     return inside
 
 

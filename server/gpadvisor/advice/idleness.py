@@ -69,15 +69,19 @@ def _blamed(
     if not len(begins):
         return ()
     cuts = np.unique(np.concatenate([begins, ends, *(edges for edges, _ in threads)]))
-    left, length = cuts[:-1], np.diff(cuts)
-    gap = np.searchsorted(begins, left, side="right") - 1
-    inside = (gap >= 0) & (left < ends[gap])
-    left, length, gap = left[inside], length[inside], gap[inside]
+    starts, length = cuts[:-1], np.diff(cuts)
+    gap = np.searchsorted(begins, starts, side="right") - 1
+    inside = (gap >= 0) & (starts < ends[gap])
+    starts, length, gap = starts[inside], length[inside], gap[inside]
     doing = [
-        what[np.searchsorted(edges, left, side="right") - 1] if len(edges) else np.full(len(left), _OUTSIDE)
-        for edges, what in threads
+        names[np.searchsorted(edges, starts, side="right") - 1]
+        if len(edges)
+        else np.full(len(starts), _OUTSIDE)
+        for edges, names in threads
     ]
-    running = np.sum([one != _OUTSIDE for one in doing], axis=0) if doing else np.zeros(len(left), int)
+    running = (
+        np.sum([thread != _OUTSIDE for thread in doing], axis=0) if doing else np.zeros(len(starts), int)
+    )
     if not doing or bool((running == 0).any()):  # nobody is known to run: the application, as far as is known
         doing.append(np.where(running == 0, _OWN, _OUTSIDE))
         running = np.maximum(running, 1)
@@ -97,26 +101,26 @@ def _innermost(calls: HostCalls, thread: int) -> tuple[NDArray[np.int64], NDArra
     rows = np.flatnonzero(calls.thread == thread)
     rows = rows[np.lexsort((-calls.end_ns[rows], calls.start_ns[rows]))]
     edges: list[int] = [np.iinfo(np.int64).min]
-    what: list[int] = [_OUTSIDE]
+    names: list[int] = [_OUTSIDE]
     open_calls: list[tuple[int, int]] = []  # end and name, the innermost last
 
     def close(until: int) -> None:
         while open_calls and open_calls[-1][0] <= until:
             ended, _ = open_calls.pop()
             edges.append(ended)
-            what.append(open_calls[-1][1] if open_calls else _OWN)
+            names.append(open_calls[-1][1] if open_calls else _OWN)
 
     for start, end, name in zip(
         calls.start_ns[rows].tolist(), calls.end_ns[rows].tolist(), calls.name[rows].tolist(), strict=True
     ):
         close(start)
         edges.append(start)
-        what.append(name)
+        names.append(name)
         # A call that ends after the one around it is cut where that ends.
         open_calls.append((min(end, open_calls[-1][0]) if open_calls else end, name))
     close(np.iinfo(np.int64).max)
-    what[-1] = _OUTSIDE
-    return np.array(edges, np.int64), np.array(what, np.int64)
+    names[-1] = _OUTSIDE
+    return np.array(edges, np.int64), np.array(names, np.int64)
 
 
 def _shares(times: Mapping[str, float], gaps: Counter[str]) -> tuple[IdleShare, ...]:

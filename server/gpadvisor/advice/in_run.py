@@ -27,27 +27,27 @@ def run_times(timeline: Timeline) -> RunTimes:
     busy = length[active > 0].sum()
     shapes, shape = np.unique(work.shape, axis=0, return_inverse=True)
     times: list[KernelTime] = []
-    own = work.kernel * len(shapes) + shape.reshape(-1)
-    for by_shape, groups in ((False, work.kernel), (True, own)):
+    shape_key = work.kernel * len(shapes) + shape.reshape(-1)
+    for by_shape, groups in ((False, work.kernel), (True, shape_key)):
         chosen = np.flatnonzero(work.kernel >= 0)
         if by_shape:
             chosen = chosen[work.shape[chosen, 0] >= 0]
         # What is no launch of these kernels is a group of its own.
-        found, group = np.unique(np.where(work.kernel >= 0, groups, -1), return_inverse=True)
-        alone = _alone(work.start_ns, work.end_ns, group.reshape(-1), edges, active, len(found))
-        shared = _shared(work.start_ns, work.end_ns, group.reshape(-1), edges, active, len(found))
-        union = _union(work.start_ns, work.end_ns, group.reshape(-1), len(found))
-        launches = np.bincount(group.reshape(-1), minlength=len(found))
-        for at in np.unique(group.reshape(-1)[chosen]).tolist():
-            key = int(found[at])
+        keys, group = np.unique(np.where(work.kernel >= 0, groups, -1), return_inverse=True)
+        alone = _alone(work.start_ns, work.end_ns, group.reshape(-1), edges, active, len(keys))
+        shared = _shared(work.start_ns, work.end_ns, group.reshape(-1), edges, active, len(keys))
+        union = _union(work.start_ns, work.end_ns, group.reshape(-1), len(keys))
+        launches = np.bincount(group.reshape(-1), minlength=len(keys))
+        for position in np.unique(group.reshape(-1)[chosen]).tolist():
+            key = int(keys[position])
             times.append(
                 KernelTime(
                     name=timeline.kernels[key // len(shapes) if by_shape else key],
                     shape=tuple(shapes[key % len(shapes)].tolist()) if by_shape else None,
-                    launches=int(launches[at]),
-                    alone_ns=int(alone[at]),
-                    shared_ns=float(shared[at]),
-                    union_ns=int(union[at]),
+                    launches=int(launches[position]),
+                    alone_ns=int(alone[position]),
+                    shared_ns=float(shared[position]),
+                    union_ns=int(union[position]),
                 )
             )
     return RunTimes(span_ns=int(edges[-1] - edges[0]), busy_ns=int(busy), kernels=tuple(times))
@@ -82,9 +82,9 @@ def _alone(
     squares = _summed(start, end, group.astype(np.int64) ** 2, edges)
     mean = total // np.maximum(active, 1)
     # All numbers are the same where they have no variance; both sums are exact.
-    one = (active > 0) & (mean * active == total) & (mean * total == squares)
+    single = (active > 0) & (mean * active == total) & (mean * total == squares)
     alone = np.zeros(groups, np.int64)
-    np.add.at(alone, mean[one], np.diff(edges)[one])
+    np.add.at(alone, mean[single], np.diff(edges)[single])
     return alone
 
 
@@ -123,13 +123,13 @@ def part_of(kernel: KernelAdvice, times: RunTimes, trace: str) -> RunPart | None
     """
     kernel_times = [
         kernel_time for kernel_time in times.kernels if kernel_time.name.mangled == kernel.mangled
-    ] or [one for one in times.kernels if _plain(one.name.demangled) == _plain(kernel.name)]
+    ] or [time for time in times.kernels if _plain(time.name.demangled) == _plain(kernel.name)]
     shape = None if kernel.launch is None else (*kernel.launch.grid, *kernel.launch.block)
-    found = [one for one in kernel_times if shape is not None and one.shape == shape]
-    found = found or [one for one in kernel_times if one.shape is None]
-    if not found:
+    matching = [time for time in kernel_times if shape is not None and time.shape == shape]
+    matching = matching or [time for time in kernel_times if time.shape is None]
+    if not matching:
         return None
-    return RunPart(trace=trace, span_ns=times.span_ns, busy_ns=times.busy_ns, time=found[0])
+    return RunPart(trace=trace, span_ns=times.span_ns, busy_ns=times.busy_ns, time=matching[0])
 
 
 def _plain(name: str) -> str:
@@ -151,7 +151,10 @@ def in_run(kernel: KernelAdvice, part: RunPart | None) -> KernelAdvice:
             suggestions=tuple(suggestions),
             problems=(*kernel.problems, missing),
         )
-    told = [replace(one, program_speedup=worth(one.speedup, part)) for one in kernel.suggestions]
+    told = [
+        replace(suggestion, program_speedup=worth(suggestion.speedup, part))
+        for suggestion in kernel.suggestions
+    ]
     return replace(kernel, time_share=part.of_busy, in_run=part, suggestions=tuple(told))
 
 

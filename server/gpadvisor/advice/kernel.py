@@ -187,12 +187,12 @@ def _behind(context: KernelContext, stalls: Sequence[StallSummary], matches: Seq
     if not any(blame.reasons[position].stall_class in _SYMPTOMS for position in indices):
         return ""
     rows, mask = blame.rows, np.isin(blame.rows.reason, indices)
-    for one in matches:
+    for match in matches:
         matched = np.zeros(len(rows), dtype=bool)
-        for region in one.match.regions:
+        for region in match.match.regions:
             matched[region.rows] = True
         if 2 * int(rows.samples[matched & mask].sum()) >= first.samples:
-            return one.match.title
+            return match.match.title
     return ""
 
 

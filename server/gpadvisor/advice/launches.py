@@ -82,14 +82,14 @@ def chosen_launches(
     chosen = [
         _choose(_preferred(group, prefer), shares.get(key), merge=merge) for key, group in groups.items()
     ]
-    measured = [one for one in chosen if not one.profile.launch.failed or prefer in one.indices]
+    measured = [entry for entry in chosen if not entry.profile.launch.failed or prefer in entry.indices]
     chosen = measured or chosen
-    return tuple(sorted(chosen, key=lambda one: (-(one.time_share or 0.0), one.indices)))
+    return tuple(sorted(chosen, key=lambda entry: (-(entry.time_share or 0.0), entry.indices)))
 
 
 def launch_summaries(profile: Profile, chosen: Iterable[ChosenLaunch]) -> tuple[LaunchSummary, ...]:
     """Every launch of the profile, and whether it is part of what is analysed."""
-    analysed = {index for one in chosen for index in one.indices}
+    analysed = {index for entry in chosen for index in entry.indices}
     return tuple(
         LaunchSummary(launch=entry.launch, analysed=entry.launch.index in analysed)
         for entry in profile.kernels
@@ -154,10 +154,10 @@ def merge_launches(profiles: Sequence[KernelProfile]) -> KernelProfile:
             f" up to {_MAX_REASONS} can be added up; look at one launch at a time, without --merge"
         )
     times = [entry.launch.duration_ns for entry in profiles]
-    known = [time for time in times if time is not None]
+    durations = [time for time in times if time is not None]
     return replace(
         longest,
-        launch=replace(longest.launch, duration_ns=sum(known) if len(known) == len(times) else None),
+        launch=replace(longest.launch, duration_ns=sum(durations) if len(durations) == len(times) else None),
         sections=sections,
         reasons=reasons,
         samples=_merged_samples(profiles, sections, reasons),
@@ -272,11 +272,11 @@ def _merged_counts(profiles: Sequence[KernelProfile], sections: Sequence[str]) -
         np.concatenate(
             [_section_map(entry, sections)[pc_counts.section] for entry, pc_counts in counts]
         ).astype(np.uint64),
-        np.concatenate([one.pc for _, one in counts]),
+        np.concatenate([column.pc for _, column in counts]),
     )
     values = (
-        np.concatenate([one.warps for _, one in counts]),
-        np.concatenate([one.threads for _, one in counts]),
+        np.concatenate([column.warps for _, column in counts]),
+        np.concatenate([column.threads for _, column in counts]),
     )
     (place, pc), (warps, threads) = _sum_by_key(keys, values)
     return PcCounts(
@@ -290,19 +290,21 @@ def _merged_counts(profiles: Sequence[KernelProfile], sections: Sequence[str]) -
 def _merged_pc_metrics(profiles: Sequence[KernelProfile], sections: Sequence[str]) -> Mapping[str, PcMetric]:
     merged: dict[str, PcMetric] = {}
     for name in dict.fromkeys(name for entry in profiles for name in entry.pc_metrics):
-        found = [(entry, entry.pc_metrics[name]) for entry in profiles if name in entry.pc_metrics]
-        if len(found) < len(profiles) or not adds_up(name):
-            entry, metric = found[0]
+        with_metric = [(entry, entry.pc_metrics[name]) for entry in profiles if name in entry.pc_metrics]
+        if len(with_metric) < len(profiles) or not adds_up(name):
+            entry, metric = with_metric[0]
             place = _section_map(entry, sections)[metric.section]
             merged[name] = PcMetric(name=name, section=place, pc=metric.pc.copy(), value=metric.value.copy())
             continue
         keys = (
             np.concatenate(
-                [_section_map(entry, sections)[pc_metric.section] for entry, pc_metric in found]
+                [_section_map(entry, sections)[pc_metric.section] for entry, pc_metric in with_metric]
             ).astype(np.uint64),
-            np.concatenate([one.pc for _, one in found]),
+            np.concatenate([column.pc for _, column in with_metric]),
         )
-        (place64, pc), (value,) = _sum_by_key(keys, (np.concatenate([one.value for _, one in found]),))
+        (place64, pc), (value,) = _sum_by_key(
+            keys, (np.concatenate([column.value for _, column in with_metric]),)
+        )
         merged[name] = PcMetric(
             name=name, section=place64.astype(np.uint16), pc=pc, value=value.astype(np.float64)
         )
@@ -318,13 +320,13 @@ def _merged_metrics(profiles: Sequence[KernelProfile], longest: KernelProfile) -
         if name.startswith(("launch__", "device__", "breakdown:", "group:")):
             continue
         values = [entry.metric(name) for entry in profiles]
-        known = [value for value in values if value is not None]
-        if len(known) < len(profiles):
+        present = [value for value in values if value is not None]
+        if len(present) < len(profiles):
             continue
         if name.endswith((".sum", "]")) or ("." not in name and adds_up(name)):
-            merged[name] = sum(known)
+            merged[name] = sum(present)
         else:
-            merged[name] = sum(v * w for v, w in zip(known, weights, strict=True)) / sum(weights)
+            merged[name] = sum(v * w for v, w in zip(present, weights, strict=True)) / sum(weights)
     return MappingProxyType(merged)
 
 

@@ -51,7 +51,9 @@ def _called(function: Function) -> dict[SourceLocation, SourceLocation]:
 def _samples(blame: Blame, function: Function) -> Counter[int]:
     """By instruction that was sampled."""
     rows, counts = blame.rows, Counter[int]()
-    here = (rows.function == function.id) & (rows.use_index != NO_INDEX)
-    for index, samples in zip(rows.use_index[here].tolist(), rows.samples[here].tolist(), strict=True):
+    of_function = (rows.function == function.id) & (rows.use_index != NO_INDEX)
+    for index, samples in zip(
+        rows.use_index[of_function].tolist(), rows.samples[of_function].tolist(), strict=True
+    ):
         counts[index] += samples
     return counts

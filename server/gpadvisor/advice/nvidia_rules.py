@@ -153,10 +153,10 @@ def _result(rule: RuleResult, agreement: str, codes: Sequence[str], explanation:
 
 def _same_subject(rule: RuleResult, ours: OurSide, codes: Sequence[str]) -> RuleComparison:
     raised = rule.kind not in _SILENT_KINDS
-    shown = [suggestion for suggestion in ours.suggestions if suggestion.code in codes]
-    result = [one.code for one in shown]
-    if raised and shown:
-        return _result(rule, AGREES, result, "both find it" + _speedups(rule, shown))
+    suggestions = [suggestion for suggestion in ours.suggestions if suggestion.code in codes]
+    result = [suggestion.code for suggestion in suggestions]
+    if raised and suggestions:
+        return _result(rule, AGREES, result, "both find it" + _speedups(rule, suggestions))
     blind = {entry.code: entry.reason for entry in ours.rejected if not entry.looked}
     if blind.keys() >= set(codes):
         reasons = "; ".join(dict.fromkeys(blind[code] for code in codes))
@@ -164,8 +164,12 @@ def _same_subject(rule: RuleResult, ours: OurSide, codes: Sequence[str]) -> Rule
     if raised:
         facts = f"; {ours.sectors}" if ours.sectors is not None and _is_about_sectors(rule) else ""
         return _result(rule, DISAGREES, (), f"ours does not: {_why_not(ours, codes)}{facts}")
-    if shown:
-        gain = f"; ours expects {_gain(shown)}" if any(one.speedup for one in shown) else ""
+    if suggestions:
+        gain = (
+            f"; ours expects {_gain(suggestions)}"
+            if any(suggestion.speedup for suggestion in suggestions)
+            else ""
+        )
         return _result(rule, DISAGREES, result, f"NVIDIA's rule has no objection{gain}")
     return _result(rule, AGREES, (), "neither has an objection")
 
@@ -233,16 +237,16 @@ def _stall(rule: RuleResult, ours: OurSide) -> RuleComparison:
 
 def _occupancy(rule: RuleResult, ours: OurSide) -> RuleComparison:
     """Both state facts: what an SM could hold, and what it held on average."""
-    known = ours.occupancy
-    if known.theoretical is None:
+    occupancy = ours.occupancy
+    if occupancy.theoretical is None:
         return _result(rule, NOT_COMPARABLE, (), "block size or registers are not known here")
-    limited = known.limiter is not None
-    uneven = known.achieved is not None and known.achieved < _EVEN * known.theoretical
-    text = f"ours: {100 * known.theoretical:.0f} % in theory"
-    if known.limiter is not None:
-        text += f", limited by {known.limiter}"
-    if known.achieved is not None:
-        text += f", {100 * known.achieved:.0f} % achieved"
+    limited = occupancy.limiter is not None
+    uneven = occupancy.achieved is not None and occupancy.achieved < _EVEN * occupancy.theoretical
+    text = f"ours: {100 * occupancy.theoretical:.0f} % in theory"
+    if occupancy.limiter is not None:
+        text += f", limited by {occupancy.limiter}"
+    if occupancy.achieved is not None:
+        text += f", {100 * occupancy.achieved:.0f} % achieved"
     about = ours.twins.get(_OCCUPANCY, ())
     codes = [suggestion.code for suggestion in ours.suggestions if suggestion.code in about]
     if limited and not codes:
@@ -296,5 +300,5 @@ def _pipes(rule: RuleResult, ours: OurSide) -> RuleComparison:
     sentence = f"{rule.title or ''} {rule.message}".lower()
     if "under-utilized" in sentence or "low utilization" in sentence:
         return _result(rule, AGREES if busiest.percent < constants.BUSY_PERCENT else DISAGREES, (), text)
-    named = f"{busiest.name.removesuffix(' pipe').lower()} is the highest" in sentence
-    return _result(rule, AGREES if named else NOT_COMPARABLE, (), text)
+    names_busiest = f"{busiest.name.removesuffix(' pipe').lower()} is the highest" in sentence
+    return _result(rule, AGREES if names_busiest else NOT_COMPARABLE, (), text)

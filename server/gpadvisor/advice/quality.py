@@ -51,23 +51,23 @@ def evidence_reason(context: KernelContext, samples: SampleSummary) -> str:
             "gpadvisor profile" if context.collector == _CUPTI else "ncu --section SourceCounters"
         )
     interval = None if profile is None else profile.sampling.interval_cycles
-    every = "" if interval is None else f", one per SM every {interval} cycles"
+    interval_text = "" if interval is None else f", one per SM every {interval} cycles"
     kind = "PC samples of a simulated run" if context.evidence is Evidence.MODELLED else "PC samples"
-    return f"{samples.total:,} {kind}{every}"
+    return f"{samples.total:,} {kind}{interval_text}"
 
 
 def problems(context: KernelContext, samples: SampleSummary, more: Iterable[Problem]) -> tuple[Problem, ...]:
     """Every problem once; of those found here only the ones that nobody has reported before."""
-    known: list[Problem] = []
+    problems: list[Problem] = []
     if context.profile is not None:
-        known += context.profile.problems
-    known += context.program.problems
+        problems += context.profile.problems
+    problems += context.program.problems
     if context.blame is not None:
-        known += context.blame.problems
-    known += more
-    reported = {problem.code for problem in known}
-    known += [problem for problem in _own(context, samples) if problem.code not in reported]
-    return tuple(dict.fromkeys(known))
+        problems += context.blame.problems
+    problems += more
+    reported = {problem.code for problem in problems}
+    problems += [problem for problem in _own(context, samples) if problem.code not in reported]
+    return tuple(dict.fromkeys(problems))
 
 
 def _own(context: KernelContext, samples: SampleSummary) -> Sequence[Problem]:
@@ -110,16 +110,16 @@ def _how_to_get_more(context: KernelContext, total: int) -> str:
     interval = None if context.profile is None else context.profile.sampling.interval_cycles
     if interval is not None and interval <= 1 << _LEAST_PERIOD:
         return f"no shorter interval than these {interval} cycles can be set: {add_up}"
-    period, every = None, ""
+    period, interval_text = None, ""
     if interval is not None:
         period = max(_LEAST_PERIOD, math.floor(math.log2(interval * total / FEW_SAMPLES)))
-        every = f": every {1 << period} cycles"
+        interval_text = f": every {1 << period} cycles"
     if context.collector == _CUPTI:
         option = _option("gpadvisor profile --period", period)
     else:
         exponent = None if period is None else period - _LEAST_PERIOD
         option = _option("ncu --sampling-interval", exponent) + ", in newer ones --warp-sampling-interval"
-    return f"sample more often ({option}{every}) or {add_up}"
+    return f"sample more often ({option}{interval_text}) or {add_up}"
 
 
 def _option(name: str, value: int | None) -> str:

@@ -23,22 +23,25 @@ def faster_launch(entry: KernelProfile, profiles: Sequence[KernelProfile]) -> La
     keep DRAM busy for as long, and execute as many instructions, where that was counted. Of equally
     fast ones it is the one with the least other launch.
     """
-    now = entry.launch
+    current = entry.launch
     launches = [
         profile.launch
         for profile in profiles
         if not profile.launch.failed
         and profile.launch.duration_ns
-        and _shape(profile.launch) != _shape(now)
-        and profile.launch.registers_per_thread == now.registers_per_thread
+        and _shape(profile.launch) != _shape(current)
+        and profile.launch.registers_per_thread == current.registers_per_thread
         and profile.device.name == entry.device.name
         and _same_work(entry, profile)
     ]
-    best = min((one.duration_ns or 0.0 for one in launches), default=0.0)
-    if not best or not now.duration_ns or now.duration_ns < constants.UNSURE * best:
+    best = min((launch.duration_ns or 0.0 for launch in launches), default=0.0)
+    if not best or not current.duration_ns or current.duration_ns < constants.UNSURE * best:
         return None
-    near = [one for one in launches if (one.duration_ns or 0.0) <= (1 + constants.RUN_TO_RUN) * best]
-    return min(near, key=lambda one: (one.grid != now.grid, one.block != now.block, one.duration_ns))
+    near = [launch for launch in launches if (launch.duration_ns or 0.0) <= (1 + constants.RUN_TO_RUN) * best]
+    return min(
+        near,
+        key=lambda launch: (launch.grid != current.grid, launch.block != current.block, launch.duration_ns),
+    )
 
 
 def faster_words(launch: Launch, faster: Launch) -> str:

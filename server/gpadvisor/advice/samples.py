@@ -55,9 +55,9 @@ def sample_summary(
 
 def _blamed_row(program: Program, blame: Blame, index: int) -> StallSummary:
     rows, reason = blame.rows, blame.reasons[index]
-    here = rows.reason == index
-    samples = {role: int(rows.samples[here & (rows.role == role.value)].sum()) for role in Role}
-    latency = {role: int(rows.latency[here & (rows.role == role.value)].sum()) for role in Role}
+    of_reason = rows.reason == index
+    samples = {role: int(rows.samples[of_reason & (rows.role == role.value)].sum()) for role in Role}
+    latency = {role: int(rows.latency[of_reason & (rows.role == role.value)].sum()) for role in Role}
     return StallSummary(
         reason=reason.name,
         plain=named_wait(program, blame, index) or reason.plain,
@@ -74,9 +74,9 @@ def _blamed_row(program: Program, blame: Blame, index: int) -> StallSummary:
 
 def _unblamed_row(profile: KernelProfile, index: int, reason: StallReason) -> StallSummary:
     """Samples of code that could not be analysed: no source was found for any dependency."""
-    here = profile.samples.reason == index
-    samples = int(profile.samples.total[here].sum(dtype=np.uint64))
-    latency = int(profile.samples.latency[here].sum(dtype=np.uint64))
+    of_reason = profile.samples.reason == index
+    samples = int(profile.samples.total[of_reason].sum(dtype=np.uint64))
+    latency = int(profile.samples.latency[of_reason].sum(dtype=np.uint64))
     depends = reason.stall_class.is_dependency
     return StallSummary(
         reason=reason.name,

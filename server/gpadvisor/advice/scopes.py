@@ -75,11 +75,13 @@ class _Scopes:
         return result
 
     def _of_line(self, function: Function, line: LineEntry) -> list[int]:
-        at = line.location
-        number = self.lines.get(at)
+        location = line.location
+        number = self.lines.get(location)
         if number is None:  # one line may be compiled into several functions; it stays one line
-            scope = Scope(kind=ScopeKind.LINE, name=function.demangled, location=at, function=function.id)
-            number = self.lines[at] = self._number(scope)
+            scope = Scope(
+                kind=ScopeKind.LINE, name=function.demangled, location=location, function=function.id
+            )
+            number = self.lines[location] = self._number(scope)
         frames = dict.fromkeys(frame for frame in line.inline if frame.function is not None)
         return [
             number,
@@ -156,15 +158,15 @@ def _by_place(
     function = rows.function.astype(np.int64) << _FUNCTION_SHIFT
     inside = rows.function < functions
     cause = causes(blame)
-    taken = inside & (rows.use_index != NO_INDEX)
+    matched = inside & (rows.use_index != NO_INDEX)
     caused = inside & (cause != NO_INDEX) & (rows.role != Role.UNATTRIBUTED.value)
-    use_keys, cause_keys = (function + rows.use_index)[taken], (function + cause)[caused]
+    use_keys, cause_keys = (function + rows.use_index)[matched], (function + cause)[caused]
     places = np.unique(np.concatenate([use_keys, cause_keys]))
     at_use, at_cause = np.searchsorted(places, use_keys), np.searchsorted(places, cause_keys)
     sums = _zeros(len(places), len(blame.reasons))
-    np.add.at(sums.samples, at_use, rows.samples[taken])
-    np.add.at(sums.latency, at_use, rows.latency[taken])
-    np.add.at(sums.reasons, (at_use, rows.reason[taken]), rows.samples[taken])
+    np.add.at(sums.samples, at_use, rows.samples[matched])
+    np.add.at(sums.latency, at_use, rows.latency[matched])
+    np.add.at(sums.reasons, (at_use, rows.reason[matched]), rows.samples[matched])
     np.add.at(sums.caused, at_cause, rows.samples[caused])
     sums.executed[:] = [
         executed.get((key >> _FUNCTION_SHIFT, key & _INDEX_MASK), 0) for key in places.tolist()
@@ -190,16 +192,16 @@ def _by_scope(sums: _Sums, place: NDArray[np.intp], scope: NDArray[np.intp], sco
 def _kernel(context: KernelContext, sums: _Sums, *, counted: bool) -> list[ScopeSummary]:
     """The kernel as a whole: samples outside of every function are its own all the same."""
     blame = context.blame
-    whole = _zeros(1, 0 if blame is None else len(blame.reasons))
-    whole.executed[0] = sums.executed.max(initial=0)
+    total = _zeros(1, 0 if blame is None else len(blame.reasons))
+    total.executed[0] = sums.executed.max(initial=0)
     if blame is not None:
         rows = blame.rows
-        whole.samples[0], whole.latency[0] = blame.total_samples, blame.latency_samples
-        whole.caused[0] = rows.samples[rows.role != Role.UNATTRIBUTED.value].sum()
-        np.add.at(whole.reasons[0], rows.reason, rows.samples)
-    if not whole.samples[0] and not whole.executed[0]:
+        total.samples[0], total.latency[0] = blame.total_samples, blame.latency_samples
+        total.caused[0] = rows.samples[rows.role != Role.UNATTRIBUTED.value].sum()
+        np.add.at(total.reasons[0], rows.reason, rows.samples)
+    if not total.samples[0] and not total.executed[0]:
         return []
-    return [_summary(blame, kernel_scope(context.program, context.kernel), whole, 0, counted=counted)]
+    return [_summary(blame, kernel_scope(context.program, context.kernel), total, 0, counted=counted)]
 
 
 def _summary(blame: Blame | None, scope: Scope, sums: _Sums, number: int, *, counted: bool) -> ScopeSummary:

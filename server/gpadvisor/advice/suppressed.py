@@ -26,10 +26,10 @@ def without_suppressed(
         context: what it was made from.
         optimizers: what it was made with; those of the suggestions left are asked again.
     """
-    kept = tuple(suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None)
-    if len(kept) == len(kernel.suggestions):
+    suggestions = tuple(suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None)
+    if len(suggestions) == len(kernel.suggestions):
         return kernel
-    codes = {one.code for one in kept}
+    codes = {suggestion.code for suggestion in suggestions}
     findings, _ = evaluate(context, [optimizer for optimizer in optimizers if optimizer.code in codes])
     return replace(
         kernel,
@@ -38,9 +38,9 @@ def without_suppressed(
             kernel.evidence,
             kernel.limited_by,
             full=limiting(kernel.utilisations) is not None,
-            suggestions=kept,
+            suggestions=suggestions,
             rejected=kernel.rejected,
             hidden=kernel.hidden,
-            suppressed=len(kernel.suggestions) - len(kept),
+            suppressed=len(kernel.suggestions) - len(suggestions),
         ),
     )

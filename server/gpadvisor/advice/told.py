@@ -101,11 +101,11 @@ def _one_block_size(findings: Sequence[EstimatedMatch], rejected: Sequence[Rejec
     )
     if best is None or len(sizes) == 1:
         return tuple(findings), tuple(rejected)
-    matches = [one for one in sizes if one is not best]
+    matches = [match for match in sizes if match is not best]
     reason = f"{best.optimizer.name} ({best.code}) proposes another block size, which gives more"
-    more = (Rejection(code=one.code, reason=reason) for one in matches)
+    more = (Rejection(code=match.code, reason=reason) for match in matches)
     return (
-        tuple(one for one in findings if one not in matches),
+        tuple(finding for finding in findings if finding not in matches),
         tuple(sorted((*rejected, *more), key=lambda rejection: rejection.code)),
     )
 
@@ -113,35 +113,38 @@ def _one_block_size(findings: Sequence[EstimatedMatch], rejected: Sequence[Rejec
 def _other_launches(matches: Sequence[EstimatedMatch]) -> Mapping[str, str]:
     """By code of a change of the launch's numbers, the code of another one that gives more."""
     changes = [
-        one
-        for one in matches
-        if one.estimate is not None
-        and (target := one.match.parallel) is not None
+        match
+        for match in matches
+        if match.estimate is not None
+        and (target := match.match.parallel) is not None
         and (target.blocks_new, target.threads_new) != (target.blocks_now, target.threads_now)
     ]
     best = max(changes, key=lambda change: change.estimate.expected if change.estimate else 0.0, default=None)
-    return {one.code: best.code for one in changes if best is not None and one is not best}
+    return {change.code: best.code for change in changes if best is not None and change is not best}
 
 
-def _replaced(context: KernelContext, shown: Sequence[EstimatedMatch]) -> list[EstimatedMatch]:
+def _replaced(context: KernelContext, candidates: Sequence[EstimatedMatch]) -> list[EstimatedMatch]:
     """Findings most of whose samples another one takes with the accesses themselves, and with no less gain.
 
     Gains that differ by less than times do from run to run are the same.
     """
-    if any(one.match.alone for one in shown):
-        return [one for one in shown if not one.match.alone]
+    if any(candidate.match.alone for candidate in candidates):
+        return [candidate for candidate in candidates if not candidate.match.alone]
     blame, matches = context.blame, []
-    for one in shown:
-        wanted = one.match.replaced_by or one.optimizer.replaced_by
-        other = next((by for by in shown if by.code == wanted), None)
-        if other is not None and one.estimate is None and other.estimate is None:
-            matches.append(one)  # by the code alone: the change that makes the other needless
-        if blame is None or other is None or one.estimate is None or other.estimate is None:
+    for candidate in candidates:
+        replacement = candidate.match.replaced_by or candidate.optimizer.replaced_by
+        replacing = next((by for by in candidates if by.code == replacement), None)
+        if replacing is not None and candidate.estimate is None and replacing.estimate is None:
+            matches.append(candidate)  # by the code alone: the change that makes the other needless
+        if blame is None or replacing is None or candidate.estimate is None or replacing.estimate is None:
             continue
-        common = np.intersect1d(matched_rows(one.match), matched_rows(other.match))
-        taken = 2 * int(blame.rows.samples[common].sum()) >= one.matched_samples
-        if taken and other.estimate.expected * (1 + constants.RUN_TO_RUN) >= one.estimate.expected:
-            matches.append(one)
+        common = np.intersect1d(matched_rows(candidate.match), matched_rows(replacing.match))
+        mostly_common = 2 * int(blame.rows.samples[common].sum()) >= candidate.matched_samples
+        if (
+            mostly_common
+            and replacing.estimate.expected * (1 + constants.RUN_TO_RUN) >= candidate.estimate.expected
+        ):
+            matches.append(candidate)
     return matches
 
 

@@ -254,7 +254,7 @@ def _shown(suggestions: Sequence[Suggestion], suppressed: int) -> str:
     if suggestions:
         launch = any(suggestion.category is Category.PARALLEL for suggestion in suggestions)
         shows = "machine code and launch show" if launch else "the machine code shows"
-        return f"{shows} the patterns of {', '.join(one.code for one in suggestions)}"
+        return f"{shows} the patterns of {', '.join(suggestion.code for suggestion in suggestions)}"
     if suppressed:
         return f"the machine code shows no pattern beside the {suppressed} suppressed in the source"
     return "the machine code shows none of the known patterns"

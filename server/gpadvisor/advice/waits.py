@@ -36,27 +36,31 @@ def named_wait(program: Program, blame: Blame, reason: int) -> str:
     """
     words = _WORDS.get(blame.reasons[reason].name)
     rows = blame.rows
-    here = rows.reason == reason
-    if words is None or not rows.samples[here].any():
+    of_reason = rows.reason == reason
+    if words is None or not rows.samples[of_reason].any():
         return ""
     units: Counter[str] = Counter()
     opcodes: dict[str, Counter[str]] = {}
     for function, cause, use, samples in zip(
-        rows.function[here], rows.def_index[here], rows.use_index[here], rows.samples[here], strict=True
+        rows.function[of_reason],
+        rows.def_index[of_reason],
+        rows.use_index[of_reason],
+        rows.samples[of_reason],
+        strict=True,
     ):
         index = use if cause == NO_INDEX else cause
         if function == NO_FUNCTION or index == NO_INDEX:
             continue
-        one = program.functions[function].instructions[index]
-        if unit := _unit(one):
+        instruction = program.functions[function].instructions[index]
+        if unit := _unit(instruction):
             units[unit] += int(samples)
-            opcodes.setdefault(unit, Counter())[one.opcode] += int(samples)
-    total, told = int(rows.samples[here].sum()), units.most_common(_NAMED)
-    if told and told[0][1] > constants.MAJORITY * total:
-        told = told[:1]
-    if sum(samples for _, samples in told) <= constants.MAJORITY * total:
+            opcodes.setdefault(unit, Counter())[instruction.opcode] += int(samples)
+    total, heaviest = int(rows.samples[of_reason].sum()), units.most_common(_NAMED)
+    if heaviest and heaviest[0][1] > constants.MAJORITY * total:
+        heaviest = heaviest[:1]
+    if sum(samples for _, samples in heaviest) <= constants.MAJORITY * total:
         return ""
-    return words.format(" and ".join(_with_opcodes(unit, opcodes[unit]) for unit, _ in told))
+    return words.format(" and ".join(_with_opcodes(unit, opcodes[unit]) for unit, _ in heaviest))
 
 
 def _unit(instruction: Instruction) -> str:

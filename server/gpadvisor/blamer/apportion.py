@@ -44,11 +44,11 @@ def apportion(samples: int, shares: Sequence[float]) -> list[int]:
     if not total:
         weights, total = [1] * len(weights), len(weights)
     parts = [samples * weight // total for weight in weights]
-    left = samples - sum(parts)
+    remainder = samples - sum(parts)
     by_remainder = sorted(
         range(len(parts)), key=lambda position: (-(samples * weights[position] % total), position)
     )
-    for index in by_remainder[:left]:
+    for index in by_remainder[:remainder]:
         parts[index] += 1
     return parts
 
@@ -60,8 +60,8 @@ def apportion_stalls(samples: int, latency: int, shares: Sequence[float]) -> lis
     samples and both add up.
     """
     parts = apportion(latency, shares)
-    rest = apportion(samples - latency, shares)
-    return [(part + other, part) for part, other in zip(parts, rest, strict=True)]
+    issuing = apportion(samples - latency, shares)
+    return [(part + issuing_part, part) for part, issuing_part in zip(parts, issuing, strict=True)]
 
 
 def apportion_carrying(
@@ -77,9 +77,9 @@ def apportion_carrying(
         shares: by source.
         owed: by source, the samples that it got too few so far; updated.
     """
-    wanted = [share * samples + owed.get(source, 0.0) for source, share in shares.items()]
-    kept = [max(value, 0.0) for value in wanted]
-    total = sum(kept) or 1.0
-    parts = apportion(samples, [value / total for value in kept])
-    owed.update(zip(shares, (value - part for value, part in zip(wanted, parts, strict=True)), strict=True))
+    exact = [share * samples + owed.get(source, 0.0) for source, share in shares.items()]
+    positive = [max(value, 0.0) for value in exact]
+    total = sum(positive) or 1.0
+    parts = apportion(samples, [value / total for value in positive])
+    owed.update(zip(shares, (value - part for value, part in zip(exact, parts, strict=True)), strict=True))
     return list(zip(parts, apportion(latency, [part / max(samples, 1) for part in parts]), strict=True))

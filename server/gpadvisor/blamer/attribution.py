@@ -85,13 +85,13 @@ class _Attribution:
         asks = self._of(lambda stall_class: stall_class.is_dependency)
         exits = self._behind_code(asks)
         inside = (asks | self._of(self._is_throttle)) & (observed.index != NO_INDEX)
-        for at in np.unique(observed.function[observed.index != NO_INDEX]).tolist():
-            self._function(self._program.functions[at], inside & (observed.function == at))
-        own = plain_rows(observed, ~asks & ~inside, Role.SELF, DependencyClass.SELF)
+        for number in np.unique(observed.function[observed.index != NO_INDEX]).tolist():
+            self._function(self._program.functions[number], inside & (observed.function == number))
+        self_rows = plain_rows(observed, ~asks & ~inside, Role.SELF, DependencyClass.SELF)
         lost = plain_rows(observed, asks & ~inside & ~exits, Role.UNATTRIBUTED, DependencyClass.NONE)
         return Blame(
             reasons=self._reasons,
-            rows=blame_table([*self._rows, *own, *lost]),
+            rows=blame_table([*self._rows, *self_rows, *lost]),
             edges=self._edges,
             coverage=combined(self._coverage),
             problems=tuple(self._problems),
@@ -213,27 +213,27 @@ class _FunctionWork:
     def _throttles(self) -> None:
         """Waits for full queues and busy pipes."""
         waits: dict[StallClass, dict[int, int]] = {}
-        at: list[tuple[int, int, StallClass]] = []
+        observed_stalls: list[tuple[int, int, StallClass]] = []
         for use in sorted(self._stalls):
             for reason, (samples, _) in sorted(self._stalls[use].by_reason.items()):
                 stall_class = self._reasons[reason].stall_class
                 if stall_class in THROTTLES:
-                    known = waits.setdefault(stall_class, {})
-                    known[use] = known.get(use, 0) + samples
-                    at.append((use, reason, stall_class))
+                    class_waits = waits.setdefault(stall_class, {})
+                    class_waits[use] = class_waits.get(use, 0) + samples
+                    observed_stalls.append((use, reason, stall_class))
         queues = Queues(self._graph, waits)
         owed: dict[int, dict[int, float]] = {}
-        for use, reason, stall_class in at:
-            found, stalls = queues.found(use, stall_class), self._stalls[use]
-            edges = tuple(source.edge for source in found.sources)
-            shares = ratios(*weights(self._graph, self._rules, found.sources))
+        for use, reason, stall_class in observed_stalls:
+            sources, stalls = queues.found(use, stall_class), self._stalls[use]
+            edges = tuple(source.edge for source in sources.sources)
+            shares = ratios(*weights(self._graph, self._rules, sources.sources))
             by_source = dict(zip((edge.definition for edge in edges), shares, strict=True))
             observed = stalls.by_reason[reason]
             parts = (
                 apportion_carrying(*observed, by_source, owed.setdefault(reason, {})) if edges else [observed]
             )
-            self.filled.append(UseResult(edges, {reason: found}))
-            self.rows.extend(source_rows(self._graph, reason, use, stalls.place, found, parts))
+            self.filled.append(UseResult(edges, {reason: sources}))
+            self.rows.extend(source_rows(self._graph, reason, use, stalls.place, sources, parts))
 
     def _results(self, use: int, reasons: Mapping[int, StallReason]) -> Iterable[UseResult]:
         graph, rules = self._graph, self._rules

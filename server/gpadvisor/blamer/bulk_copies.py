@@ -48,7 +48,9 @@ def _awaited(graph: FunctionGraph, index: int) -> list[int]:
     instruction = graph.instructions[index]
     if instruction.info.opclass is not OpcodeClass.MBARRIER or "TRYWAIT" not in instruction.modifiers:
         return []
-    copies = [position for position, one in enumerate(graph.instructions) if copies_into_shared(one)]
+    copies = [
+        position for position, instruction in enumerate(graph.instructions) if copies_into_shared(instruction)
+    ]
     executed = [copy for copy in copies if graph.issue_counts[copy]]
     return (executed or copies) if _reads_next(graph, index) else []
 

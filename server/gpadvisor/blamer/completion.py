@@ -48,24 +48,26 @@ def waiting_weights(
     passed = graph.cycles.shortest([edge.definition for edge in edges], edges[0].use)
     elapsed = np.array([float(passed[edge.definition] or 0) for edge in edges])
     together, order = _together(graph, edges, issues), _in_order(graph, edges, elapsed)
-    left = _not_overtaken(graph, edges, (order < 0) & (together >= 1.0))
-    bounds = np.array([_bounds(graph, edges[index]) for index in left], dtype=np.float64)
-    chosen = np.ix_(left, left)
-    weights = issues[left] * _ends_wait(bounds - elapsed[left][:, None], together[chosen], order[chosen])
-    return [(edges[position], weight) for position, weight in zip(left, weights.tolist(), strict=True)]
+    remaining = _not_overtaken(graph, edges, (order < 0) & (together >= 1.0))
+    bounds = np.array([_bounds(graph, edges[index]) for index in remaining], dtype=np.float64)
+    chosen = np.ix_(remaining, remaining)
+    weights = issues[remaining] * _ends_wait(
+        bounds - elapsed[remaining][:, None], together[chosen], order[chosen]
+    )
+    return [(edges[position], weight) for position, weight in zip(remaining, weights.tolist(), strict=True)]
 
 
 def _not_overtaken(graph: FunctionGraph, edges: Sequence[Edge], overtaken: NDArray[np.bool_]) -> list[int]:
     """Cut the operations that another one follows in their queue; the places of the others."""
-    left = []
+    remaining = []
     for index, (edge, row) in enumerate(zip(edges, overtaken, strict=True)):
         later = np.flatnonzero(row)
         if len(later):
-            other = graph.text(edges[int(later[-1])].definition)
-            edge.cut(PruneRule.LATENCY, f"{other}, issued later in the same queue, completes later")
+            overtaker = graph.text(edges[int(later[-1])].definition)
+            edge.cut(PruneRule.LATENCY, f"{overtaker}, issued later in the same queue, completes later")
         else:
-            left.append(index)
-    return left
+            remaining.append(index)
+    return remaining
 
 
 def _bounds(graph: FunctionGraph, edge: Edge) -> tuple[float, float]:
@@ -95,8 +97,8 @@ def _ends_wait(bounds: _Floats, together: _Floats, order: NDArray[np.int64]) -> 
     done = np.clip((times[:, None, :] - least[None, :, None]) / span[None, :, None], 0.0, 1.0)
     done = np.where(order[:, :, None] < 0, 0.0, np.where(order[:, :, None] > 0, 1.0, done))
     # At least a cycle: an operation that seems to be complete on arrival may have waited for its unit.
-    last = (1.0 - together[:, :, None] * (1.0 - done)).prod(axis=1)
-    result: _Floats = (last * np.maximum(times, 1.0)).mean(axis=1)
+    completes_last = (1.0 - together[:, :, None] * (1.0 - done)).prod(axis=1)
+    result: _Floats = (completes_last * np.maximum(times, 1.0)).mean(axis=1)
     return result
 
 
@@ -113,8 +115,8 @@ def _in_order(graph: FunctionGraph, edges: Sequence[Edge], elapsed: _Floats) -> 
     queues = [_queue(graph, edge) for edge in edges]
     result = np.eye(len(edges), dtype=np.int64)
     for i, queue in enumerate(queues):
-        for j, other in enumerate(queues):
-            if queue is not None and queue is other and i != j:
+        for j, other_queue in enumerate(queues):
+            if queue is not None and queue is other_queue and i != j:
                 result[i, j] = -1 if elapsed[j] < elapsed[i] else 1
     return result
 
@@ -129,9 +131,9 @@ def _together(graph: FunctionGraph, edges: Sequence[Edge], issues: _Floats) -> _
     home = int(function.block_of[edges[0].use])
     before = {block: _before(graph, block, home) for block in set(blocks)}
     for i, block in enumerate(blocks):
-        for j, other in enumerate(blocks):
-            if block != other:
-                connected = block in before[other] or other in before[block]
+        for j, other_block in enumerate(blocks):
+            if block != other_block:
+                connected = block in before[other_block] or other_block in before[block]
                 result[i, j] = min(1.0, issues[j] / issues[i]) if connected else 0.0
     return result
 

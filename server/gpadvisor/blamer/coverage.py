@@ -39,8 +39,8 @@ def _several(links: Iterable[tuple[int, Collection[int]]], memory: Collection[in
     counts: dict[int, tuple[int, int]] = {}
     for use, definitions in links:
         of_memory = sum(map(memory.__contains__, definitions))
-        known = counts.get(use, (0, 0))
-        counts[use] = known[0] + of_memory, known[1] + len(definitions) - of_memory
+        counted = counts.get(use, (0, 0))
+        counts[use] = counted[0] + of_memory, counted[1] + len(definitions) - of_memory
     return {use for use, count in counts.items() if max(count) > 1}
 
 

@@ -35,14 +35,14 @@ class Edges(Sequence[DependencyEdge]):
         return tuple(edges)
 
     @overload
-    def __getitem__(self, at: int) -> DependencyEdge: ...
+    def __getitem__(self, position: int) -> DependencyEdge: ...
 
     @overload
-    def __getitem__(self, at: slice) -> tuple[DependencyEdge, ...]: ...
+    def __getitem__(self, position: slice) -> tuple[DependencyEdge, ...]: ...
 
-    def __getitem__(self, at: int | slice) -> DependencyEdge | tuple[DependencyEdge, ...]:
+    def __getitem__(self, position: int | slice) -> DependencyEdge | tuple[DependencyEdge, ...]:
         """One edge, or some."""
-        return self._edges[at]
+        return self._edges[position]
 
     def __len__(self) -> int:
         """How many there are."""

@@ -29,18 +29,18 @@ def fixed_latency_stall(graph: FunctionGraph, use: int, edges: Candidates) -> St
     """Sources of a wait stall."""
     issues, ways = graph.issue_counts, graph.before(use)
     if len(ways) > 1:
-        ways = tuple(sorted(ways, key=lambda one: (-issues[one], one))[:_MAX_WAYS])
-    found: dict[int, tuple[Edge, float]] = {}
+        ways = tuple(sorted(ways, key=lambda way: (-issues[way], way))[:_MAX_WAYS])
+    weighted: dict[int, tuple[Edge, float]] = {}
     for before in ways:
         waited = max(graph.instructions[before].control.stall_cycles - 1, 1)
         weight = float(max(issues[before], 1) * waited)
         sources = _last_results(graph, use, edges, before) or _bearer(graph, use, edges, before)
         for edge in sources:
-            known = found.get(edge.definition, (edge, 0.0))[1]
-            found[edge.definition] = edge, known + weight / len(sources)
-    if not found:
+            known = weighted.get(edge.definition, (edge, 0.0))[1]
+            weighted[edge.definition] = edge, known + weight / len(sources)
+    if not weighted:
         return UNATTRIBUTED
-    running = [found[definition] for definition in sorted(found)]
+    running = [weighted[definition] for definition in sorted(weighted)]
     for edge, _ in running:
         edge.alive = True
     graph.measure([edge for edge, _ in running])
@@ -50,14 +50,14 @@ def fixed_latency_stall(graph: FunctionGraph, use: int, edges: Candidates) -> St
 def _last_results(graph: FunctionGraph, use: int, edges: Candidates, before: int) -> list[Edge]:
     """On one way into a use, the defs whose results come last, if the last stall count was for them."""
     # Without the last stall count the use would have issued a cycle after the one before it.
-    latest, found = 1, []
+    latest, definitions = 1, []
     for definition, passed in _just_issued(graph, edges, before):
-        left = _needed(graph, definition, use) - passed
-        if left > latest:
-            latest, found = left, [definition]
-        elif found and left == latest:
-            found.append(definition)
-    return [edges.edge(one) for one in sorted(found)]
+        missing = _needed(graph, definition, use) - passed
+        if missing > latest:
+            latest, definitions = missing, [definition]
+        elif definitions and missing == latest:
+            definitions.append(definition)
+    return [edges.edge(definition) for definition in sorted(definitions)]
 
 
 def _just_issued(graph: FunctionGraph, edges: Candidates, before: int) -> Iterable[tuple[int, int]]:
@@ -66,9 +66,11 @@ def _just_issued(graph: FunctionGraph, edges: Candidates, before: int) -> Iterab
     start = graph.function.blocks[graph.block_of[before]].start
     first = bisect_right(passed, passed[before] - reach, start, before + 1)
     if first > start or not graph.function.blocks[graph.block_of[before]].predecessors:
-        found = [one for one in edges.read if first <= one <= before and fixed[one][1]]
-        return [(one, passed[before] - passed[one]) for one in found]
-    wanted = [one for one in edges.read if fixed[one][1]]
+        definitions = [
+            definition for definition in edges.read if first <= definition <= before and fixed[definition][1]
+        ]
+        return [(definition, passed[before] - passed[definition]) for definition in definitions]
+    wanted = [definition for definition in edges.read if fixed[definition][1]]
     ways = graph.cycles.shortest(wanted, before, limit=reach + MAX_STALL_CYCLES) if wanted else {}
     return [
         (one, 0 if one == before else way)

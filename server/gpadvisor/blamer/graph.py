@@ -90,7 +90,7 @@ class FunctionGraph:
     @cached_property
     def waits(self) -> Waits:
         """What the sampled instructions may be waiting for, and a DEPBAR right before one of them."""
-        held = [one for index in self.waiting for one in self.waited_at(index)]
+        held = [position for index in self.waiting for position in self.waited_at(index)]
         return outstanding_at(self.function, {*self.waiting, *held})
 
     def waited_at(self, index: int) -> tuple[int, ...]:
@@ -100,7 +100,9 @@ class FunctionGraph:
         """
         if not self._has_depbar:
             return (index,)
-        before = (one for one in self.before(index) if self.instructions[one].opcode == "DEPBAR")
+        before = (
+            position for position in self.before(index) if self.instructions[position].opcode == "DEPBAR"
+        )
         return (index, *before)
 
     @cached_property
@@ -125,12 +127,12 @@ class FunctionGraph:
     @cached_property
     def fixed_cycles(self) -> Sequence[tuple[int, int]]:
         """Per instruction: the bounds of its fixed latency; zeros where it is not known, or variable."""
-        known: list[tuple[int, int]] = []
+        bounds: list[tuple[int, int]] = []
         for index, instruction in enumerate(self.instructions):
             variable = instruction.info.variable_latency or instruction.control.write_barrier is not None
             latency = None if variable else self.latency(index)
-            known.append((0, 0) if latency is None else (latency.min_cycles, latency.max_cycles))
-        return known
+            bounds.append((0, 0) if latency is None else (latency.min_cycles, latency.max_cycles))
+        return bounds
 
     @cached_property
     def longest_fixed_cycles(self) -> int:
@@ -151,18 +153,18 @@ class FunctionGraph:
         space = self.instructions[index].info.space
         bound = None if space is None else self.machine.memory_latency_bound_cycles.get(space.value)
         latency = self.latency(index)
-        known = [value for value in (bound and bound.value, latency and latency.max_cycles) if value]
-        return max(known, default=None)
+        bounds = [value for value in (bound and bound.value, latency and latency.max_cycles) if value]
+        return max(bounds, default=None)
 
     def before(self, index: int) -> tuple[int, ...]:
         """The instructions that may have run right before one."""
         block = self.function.blocks[self.block_of[index]]
         if index > block.start:
             return (index - 1,)
-        last = tuple(self.function.blocks[source].end - 1 for source in block.predecessors)
-        if index and set(last) <= {index} and self.instructions[index - 1].info.opclass is OpcodeClass.EXIT:
+        ends = tuple(self.function.blocks[source].end - 1 for source in block.predecessors)
+        if index and set(ends) <= {index} and self.instructions[index - 1].info.opclass is OpcodeClass.EXIT:
             return (index - 1,)  # filling behind an EXIT, where the program counter of an ending warp stands
-        return last
+        return ends
 
     def text(self, index: int) -> str:
         """An instruction in a sentence: ``LDG.E at 0x1b0``."""
@@ -171,17 +173,19 @@ class FunctionGraph:
 
     def measure(self, edges: Iterable[Edge], blocks: int = MAX_BLOCKS) -> None:
         """Set the distance of edges of one use, as far as it is not known."""
-        wanted = []
+        unmeasured = []
         for edge in edges:
             if edge.distance is None:
                 if edge.definition < edge.use and self.block_of[edge.definition] == self.block_of[edge.use]:
                     edge.distance = edge.use - edge.definition  # straight ahead, as nearly all are
                 else:
-                    wanted.append(edge)
-        if wanted:
-            found = self.paths.longest({edge.definition for edge in wanted}, wanted[0].use, blocks=blocks)
-            for edge in wanted:
-                edge.distance = found[edge.definition]
+                    unmeasured.append(edge)
+        if unmeasured:
+            distances = self.paths.longest(
+                {edge.definition for edge in unmeasured}, unmeasured[0].use, blocks=blocks
+            )
+            for edge in unmeasured:
+                edge.distance = distances[edge.definition]
 
 
 def register_links(graph: FunctionGraph, use: int) -> list[tuple[Register, AbstractSet[int]]]:
@@ -229,10 +233,10 @@ class Candidates:
 
     def edge(self, definition: int) -> Edge:
         """The edge from one of the definitions; the same one each time."""
-        known = self._edges.get(definition)
-        if known is None:
-            known = self._edges[definition] = self._edge(definition)
-        return known
+        edge = self._edges.get(definition)
+        if edge is None:
+            edge = self._edges[definition] = self._edge(definition)
+        return edge
 
     def add(self, edge: Edge) -> None:
         """Take an edge from an instruction that is not among the definitions."""
@@ -258,7 +262,7 @@ class Candidates:
 
 
 def _kind(read: Sequence[Register], guard: Register | None, links: frozenset[Link]) -> DependencyKind:
-    if any(one != guard for one in read):
+    if any(register != guard for register in read):
         return DependencyKind.REGISTER
     if read:
         return DependencyKind.GUARD
@@ -289,13 +293,13 @@ def backwards(
         blocks: how many blocks to visit at most.
     """
     function = graph.function
-    taken: list[int] = []
+    definitions: list[int] = []
     passed: list[tuple[int, int]] = []
     home = function.blocks[int(function.block_of[use])]
     pending = [(home.start, use, home)]
     visited: set[int] = set()
     position = 0
-    while position < len(pending) and len(taken) < limit and len(visited) < blocks:
+    while position < len(pending) and len(definitions) < limit and len(visited) < blocks:
         start, end, block = pending[position]
         position += 1
         ended = False
@@ -304,8 +308,8 @@ def backwards(
             if stop(index):
                 ended, first = True, index + 1
                 break
-            if take(index) and len(taken) < limit:
-                taken.append(index)
+            if take(index) and len(definitions) < limit:
+                definitions.append(index)
         passed.append((first, end))
         if ended:
             continue
@@ -315,4 +319,4 @@ def backwards(
                 before = function.blocks[source]
                 # The home block is entered again from behind: only what follows the use is new.
                 pending.append((use if before is home else before.start, before.end, before))
-    return list(dict.fromkeys(taken)), passed
+    return list(dict.fromkeys(definitions)), passed

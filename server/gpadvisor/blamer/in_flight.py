@@ -32,11 +32,11 @@ def fence_stall(graph: FunctionGraph, use: int, reason: int) -> UseResult:
     if fence is None:
         return UseResult((), {reason: UNATTRIBUTED})
     sources = [*_accesses(graph, fence, _WRITES)] or [*_accesses(graph, fence, {OpcodeClass.LOAD})]
-    edges, left = _outstanding(graph, use, fence, sources)
-    if not left and fence != use:
-        left = [Edge(fence, use, DependencyKind.IN_FLIGHT, ())]
-        edges = [*edges, *left]
-    return UseResult(tuple(edges), {reason: _found(graph, left, DependencyClass.MEMORY_BARRIER)})
+    edges, running = _outstanding(graph, use, fence, sources)
+    if not running and fence != use:
+        running = [Edge(fence, use, DependencyKind.IN_FLIGHT, ())]
+        edges = [*edges, *running]
+    return UseResult(tuple(edges), {reason: _found(graph, running, DependencyClass.MEMORY_BARRIER)})
 
 
 def is_fence(instruction: Instruction) -> bool:
@@ -50,14 +50,15 @@ def drain_stall(graph: FunctionGraph, use: int, reason: int) -> UseResult:
     if ending is None:
         return UseResult((), {reason: UNATTRIBUTED})
     sources = _accesses(graph, ending, _WRITES)
-    off_chip = [one for one in sources if graph.instructions[one].info.space not in _ON_CHIP]
-    stores = [one for one in off_chip if not copies_into_shared(graph.instructions[one])]
-    edges, left = _outstanding(graph, use, ending, stores or off_chip or sources)
-    found = _found(graph, left, DependencyClass.STORE_IN_FLIGHT)
+    off_chip = [source for source in sources if graph.instructions[source].info.space not in _ON_CHIP]
+    stores = [source for source in off_chip if not copies_into_shared(graph.instructions[source])]
+    edges, running = _outstanding(graph, use, ending, stores or off_chip or sources)
+    outstanding = _found(graph, running, DependencyClass.STORE_IN_FLIGHT)
     by_traffic = (
-        replace(source, weight=_traffic(graph, source.edge.definition, ending)) for source in found.sources
+        replace(source, weight=_traffic(graph, source.edge.definition, ending))
+        for source in outstanding.sources
     )
-    return UseResult(tuple(edges), {reason: replace(found, sources=tuple(by_traffic))})
+    return UseResult(tuple(edges), {reason: replace(outstanding, sources=tuple(by_traffic))})
 
 
 def _traffic(graph: FunctionGraph, store: int, ending: int) -> float:
@@ -82,33 +83,38 @@ def exit_before(graph: FunctionGraph, use: int) -> int | None:
     return None
 
 
-def nearest(graph: FunctionGraph, use: int, wanted: Callable[[Instruction], bool]) -> int | None:
+def nearest(graph: FunctionGraph, use: int, matches: Callable[[Instruction], bool]) -> int | None:
     """A wanted instruction: the use itself, or the nearest one on the ways to it.
 
     A warp is not held at a barrier or a fence but where it next accesses memory or branches, which may be
     many instructions later.
     """
     visited = {use}
-    at = [use]
-    while at and len(visited) < _MAX_BEHIND:
-        for index in at:
-            if wanted(graph.instructions[index]):
+    frontier = [use]
+    while frontier and len(visited) < _MAX_BEHIND:
+        for index in frontier:
+            if matches(graph.instructions[index]):
                 return index
-        at = [one for index in at for one in graph.before(index) if one not in visited]
-        visited.update(at)
+        frontier = [
+            predecessor
+            for index in frontier
+            for predecessor in graph.before(index)
+            if predecessor not in visited
+        ]
+        visited.update(frontier)
     return None
 
 
 def _accesses(graph: FunctionGraph, end: int, classes: Collection[OpcodeClass]) -> list[int]:
     """Accesses on the paths to a fence or an EXIT, back to the fence before."""
-    taken, _ = backwards(
+    accesses, _ = backwards(
         graph,
         end,
         take=lambda index: graph.instructions[index].info.opclass in classes,
         stop=lambda index: is_fence(graph.instructions[index]),
         limit=_MAX_SOURCES,
     )
-    return taken
+    return accesses
 
 
 def _outstanding(
@@ -118,7 +124,7 @@ def _outstanding(
     edges = [Edge(source, use, DependencyKind.IN_FLIGHT, ()) for source in sources]
     distances = graph.paths.longest(sources, end)
     cycles = graph.cycles.shortest(sources, end)
-    left = []
+    running = []
     for edge in edges:
         reach, bound = cycles[edge.definition], graph.bound_cycles(edge.definition)
         along = distances[edge.definition]
@@ -126,9 +132,9 @@ def _outstanding(
         if reach is not None and bound is not None and reach > bound:
             edge.cut(PruneRule.LATENCY, f"{reach} cycles lie between, its latency is at most {bound}")
         else:
-            left.append(edge)
+            running.append(edge)
     # Stores queue up behind each other: where all are old, the youngest still holds the warp.
-    return edges, left or edges[:1]
+    return edges, running or edges[:1]
 
 
 def _found(graph: FunctionGraph, edges: list[Edge], dependency: DependencyClass) -> StallSources:

@@ -55,11 +55,12 @@ def _drain_of_function_before(
     if not drains.any():
         return
     ends = {
-        (one.section, one.start + len(one.instructions) * INSTRUCTION_BYTES): one for one in program.functions
+        (function.section, function.start + len(function.instructions) * INSTRUCTION_BYTES): function
+        for function in program.functions
     }
     for row in np.flatnonzero(drains[profile.samples.reason] & (index == 0)).tolist():
-        own = program.functions[int(function[row])]
-        before = ends.get((own.section, int(own.start)))
+        function_at = program.functions[int(function[row])]
+        before = ends.get((function_at.section, int(function_at.start)))
         if before is not None and before.instructions[-1].info.opclass is OpcodeClass.EXIT:
             function[row], index[row] = NO_FUNCTION, NO_INDEX
             place[row], last[row] = CodeArea.AFTER_EXIT.value, before.id

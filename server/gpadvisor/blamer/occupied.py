@@ -53,8 +53,10 @@ def occupied(profile: KernelProfile, function: Function, issues: Values, machine
         Pipe.XU: machine.sm.special_function_lanes.value,
         Pipe.FP64: machine.sm.queued_double_lanes.value,
     }
-    result = issues * np.array([_by_code(one, lanes) for one in function.instructions])
-    sectors = next((one for name in _SECTORS if (one := metric(profile, name, function)) is not None), None)
+    result = issues * np.array([_by_code(instruction, lanes) for instruction in function.instructions])
+    sectors = next(
+        (counted for name in _SECTORS if (counted := metric(profile, name, function)) is not None), None
+    )
     if sectors is not None:
         tags = metric(profile, _TAGS, function)
         lines = sectors / SECTORS_PER_LINE

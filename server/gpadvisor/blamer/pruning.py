@@ -99,7 +99,9 @@ def reason_rule(source: Instruction, edge: Edge, scoreboard: Scoreboard) -> str 
 def barrier_rule(source: Instruction, use: Instruction) -> str:
     """A scoreboard stall comes only from what the waited scoreboards count."""
     set_by_def = [
-        f"SB{one}" for one in (source.control.write_barrier, source.control.read_barrier) if one is not None
+        f"SB{barrier}"
+        for barrier in (source.control.write_barrier, source.control.read_barrier)
+        if barrier is not None
     ]
     waits = ", ".join(f"SB{wait}" for wait in use.control.waits) or "no scoreboard"
     if not set_by_def:

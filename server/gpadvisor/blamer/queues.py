@@ -52,29 +52,33 @@ Waits = Mapping[StallClass, Mapping[int, int]]
 class _Fillers:
     """What goes through a queue: heavy ones, and light ones, of which the nearest stand for all."""
 
-    def __init__(self, at: Sequence[int], occupied: NDArray[np.float64]) -> None:
+    def __init__(self, positions: Sequence[int], occupied: NDArray[np.float64]) -> None:
         """Take instructions in their order, and how long each instruction keeps its unit busy."""
-        weights = {one: float(occupied[one]) for one in at}
+        weights = {position: float(occupied[position]) for position in positions}
         total = sum(weights.values())
-        few = len(at) <= _MAX_FILLERS
+        few = len(positions) <= _MAX_FILLERS
         self._weights = weights
-        self._heavy = {one: weight for one, weight in weights.items() if few or weight * _MAX_FILLERS > total}
-        self._light = [one for one in at if one not in self._heavy]
+        self._heavy = {
+            position: weight for position, weight in weights.items() if few or weight * _MAX_FILLERS > total
+        }
+        self._light = [position for position in positions if position not in self._heavy]
         self._rest = total - sum(self._heavy.values())
 
     def near(self, use: int) -> list[tuple[int, float]]:
         """Those that a wait is shared out among, with their weights; of two as near the one before."""
         light = self._light
-        first = last = bisect_left(light, use)
+        first = end = bisect_left(light, use)
         for _ in range(min(len(light), _MAX_FILLERS - len(self._heavy))):
-            if last == len(light) or (first and use - light[first - 1] <= light[last] - use):
+            if end == len(light) or (first and use - light[first - 1] <= light[end] - use):
                 first -= 1
             else:
-                last += 1
-        near = light[first:last]
-        kept = sum(self._weights[one] for one in near)
-        scale = self._rest / kept if kept else 1.0
-        return sorted([*self._heavy.items(), *((one, scale * self._weights[one]) for one in near)])
+                end += 1
+        near = light[first:end]
+        kept_weight = sum(self._weights[position] for position in near)
+        scale = self._rest / kept_weight if kept_weight else 1.0
+        return sorted(
+            [*self._heavy.items(), *((position, scale * self._weights[position]) for position in near)]
+        )
 
 
 class Queues:
@@ -90,7 +94,7 @@ class Queues:
         fillers = self._fillers(use, stall_class).near(use)
         if not fillers:
             return StallSources((), Role.SELF, DependencyClass.SELF)
-        edges = [Edge(one, use, DependencyKind.FILLS, (), alive=True) for one, _ in fillers]
+        edges = [Edge(position, use, DependencyKind.FILLS, (), alive=True) for position, _ in fillers]
         self._graph.measure(edges)
         weights = (weight for _, weight in fillers)
         return StallSources(
@@ -109,14 +113,14 @@ class Queues:
             loop,
         )
         if key not in self._known:
-            here = [
+            indices = [
                 index
                 for index, instruction in enumerate(self._graph.instructions)
                 if self._goes_through(instruction, stall_class, pipe)
                 and self._is_around(index, loop, stall_class)
             ]
-            issued = [position for position in here if self._graph.issue_counts[position]]
-            self._known[key] = _Fillers(issued or here, self._graph.occupied)
+            issued = [position for position in indices if self._graph.issue_counts[position]]
+            self._known[key] = _Fillers(issued or indices, self._graph.occupied)
         return self._known[key]
 
     def _goes_through(self, instruction: Instruction, stall_class: StallClass, pipe: Pipe) -> bool:

@@ -49,15 +49,15 @@ def shared_rows(
     reason: int,
     use: int,
     place: int,
-    found: StallSources,
+    sources: StallSources,
     stalls: tuple[int, int],
 ) -> list[CauseRow]:
     """The rows of one reason at one use (GPA Eq. 1); they add up to its samples."""
-    if len(found.sources) < 2:
+    if len(sources.sources) < 2:
         parts = [stalls]
     else:
-        parts = apportion_stalls(*stalls, ratios(*weights(graph, rules, found.sources)))
-    return source_rows(graph, reason, use, place, found, parts)
+        parts = apportion_stalls(*stalls, ratios(*weights(graph, rules, sources.sources)))
+    return source_rows(graph, reason, use, place, sources, parts)
 
 
 def source_rows(
@@ -65,17 +65,19 @@ def source_rows(
     reason: int,
     use: int,
     place: int,
-    found: StallSources,
+    sources: StallSources,
     parts: Sequence[tuple[int, int]],
 ) -> list[CauseRow]:
     """The rows of samples that are shared out; without sources the one part has the role that was found."""
     function = graph.function.id
-    if not found.sources:
-        code = _CODE_OF[found.dependency_class]
-        return [CauseRow(function, reason, found.role.value, code, place, NO_INDEX, use, NO_INDEX, *parts[0])]
+    if not sources.sources:
+        code = _CODE_OF[sources.dependency_class]
+        return [
+            CauseRow(function, reason, sources.role.value, code, place, NO_INDEX, use, NO_INDEX, *parts[0])
+        ]
     return [
         CauseRow(function, reason, *_cause(source, place, use), part, part_latency)
-        for source, (part, part_latency) in zip(found.sources, parts, strict=True)
+        for source, (part, part_latency) in zip(sources.sources, parts, strict=True)
         if part
     ]
 
@@ -93,9 +95,9 @@ def weights(
     graph: FunctionGraph, rules: BlameRules, sources: Iterable[Source]
 ) -> tuple[list[float], list[float]]:
     """Distances and issues for Eq. 1; a def without a path bound counts as the farthest one."""
-    known = [source.distance for source in sources]
-    farthest = max((one for one in known if one is not None), default=1.0)
-    distances = [farthest if one is None else float(one) for one in known]
+    measured = [source.distance for source in sources]
+    farthest = max((distance for distance in measured if distance is not None), default=1.0)
+    distances = [farthest if distance is None else float(distance) for distance in measured]
     weights = []
     for source in sources:
         issued = float(graph.issue_counts[source.edge.definition] or rules.unsampled_issues)

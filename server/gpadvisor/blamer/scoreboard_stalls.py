@@ -51,12 +51,12 @@ def _scoreboard(
     scoreboard = scoreboard_of(reason)
     if any(waits_for(graph.instructions[place]) for place in graph.waited_at(use)):
         waited = _copies(graph, _fitting(graph, edges.linked, scoreboard))
-        left = arriving_copies(graph, _still_running(graph, waited), edges)
+        running = arriving_copies(graph, _still_running(graph, waited), edges)
     else:
-        left = _without_wait(graph, edges, scoreboard)
-    if not left:
+        running = _without_wait(graph, edges, scoreboard)
+    if not running:
         return UNATTRIBUTED
-    weighted = waiting_weights(graph, left, unsampled_issues)
+    weighted = waiting_weights(graph, running, unsampled_issues)
     graph.measure([edge for edge, _ in weighted])
     for edge, _ in weighted:
         edge.alive = True
@@ -72,14 +72,14 @@ def _scoreboard(
 def _copies(graph: FunctionGraph, edges: list[Edge]) -> list[Edge]:
     """Without the commit of a group whose copies are known: it holds the scoreboard for them."""
     groups = {register for edge in edges if Link.GROUP in edge.links for register in edge.registers}
-    left = []
+    alive = []
     for edge in edges:
         commits = graph.instructions[edge.definition].opcode == "LDGDEPBAR"
         if commits and groups.intersection(edge.registers):
             edge.cut(PruneRule.BARRIER, "it commits copies to a group, and those are what is waited for")
         else:
-            left.append(edge)
-    return left
+            alive.append(edge)
+    return alive
 
 
 def _fitting(graph: FunctionGraph, linked: list[Edge], scoreboard: Scoreboard) -> list[Edge]:
@@ -102,30 +102,30 @@ def _still_running(graph: FunctionGraph, edges: Sequence[Edge]) -> list[Edge]:
     Differs from GPA: the last edges are never cut, for the wait proves that something is outstanding.
     """
     graph.measure(edges)
-    left, late = [], []
+    running, late = [], []
     for edge in edges:
         bound = graph.bound_cycles(edge.definition)
         reach = edge.distance
         if bound is None or reach is None or reach * MAX_STALL_CYCLES <= bound:
-            left.append(edge)
+            running.append(edge)
             continue
         cycles = graph.cycles.shortest([edge.definition], edge.use)[edge.definition]
         if cycles is None or cycles <= bound:
-            left.append(edge)
+            running.append(edge)
         else:
             late.append(
                 (edge, f"{cycles} cycles lie between on the shortest path, its latency is at most {bound}")
             )
-    if not left:
+    if not running:
         return [edge for edge, _ in late]
     for edge, detail in late:
         edge.cut(PruneRule.LATENCY, detail)
-    return left
+    return running
 
 
 def _without_wait(graph: FunctionGraph, edges: Candidates, scoreboard: Scoreboard) -> list[Edge]:
     """A scoreboard stall where nothing is waited for: what its registers need, by the paper's rules."""
-    left = []
+    sources = []
     for definition in sorted(edges.read):
         source = graph.instructions[definition]
         if not source.info.variable_latency or not stalls_as(source, reads_only=False) & scoreboard:
@@ -140,8 +140,8 @@ def _without_wait(graph: FunctionGraph, edges: Candidates, scoreboard: Scoreboar
         elif late is not None:
             edge.cut(PruneRule.LATENCY, late)
         else:
-            left.append(edge)
-    return left
+            sources.append(edge)
+    return sources
 
 
 def _explain(

@@ -50,7 +50,7 @@ def sliced_candidates(graph: FunctionGraph, use: int) -> list[Edge]:
 
 
 def _kind(use: Instruction, read: list[Register]) -> DependencyKind:
-    plain = [one for one in read if register_file(one) is not RegisterFile.BARRIER]
+    plain = [register for register in read if register_file(register) is not RegisterFile.BARRIER]
     if not plain:
         return DependencyKind.BARRIER
     only_guard = use.guard is not None and set(plain) == {use.guard.register}
@@ -70,19 +70,19 @@ def sliced(
     """
     observed = {reason.stall_class for reason in reasons.values()}
     edges = sliced_candidates(graph, use)
-    left: dict[bool, list[tuple[Edge, SurvivingPaths]]] = {True: [], False: []}
+    surviving: dict[bool, list[tuple[Edge, SurvivingPaths]]] = {True: [], False: []}
     for edge in edges:
         paths = _prune(graph, edge, observed, rules)
         if paths is not None:
             edge.alive = True
             source = graph.instructions[edge.definition]
             memory = is_memory_source(source, rules)
-            left[memory].append((edge, paths))
+            surviving[memory].append((edge, paths))
     per_reason = {}
     for index, reason in reasons.items():
         if reason.stall_class in SLICED:
             memory = reason.stall_class is StallClass.MEMORY
-            per_reason[index] = _found(graph, left[memory], rules, memory=memory)
+            per_reason[index] = _found(graph, surviving[memory], rules, memory=memory)
     return UseResult(tuple(edges), per_reason)
 
 

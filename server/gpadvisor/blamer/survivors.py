@@ -121,11 +121,11 @@ class _Search:
                     return self._through(costs, self._edge.definition + 1, bounds.end)
                 if block == home or paths.floor(block) < floor:
                     continue
-                known = set(waiting)
+                waiting_before = set(waiting)
                 before = self._through(costs, bounds.start, bounds.end)
                 _pass_on(self._graph, block, before, waiting, turning)
-                for other in waiting.keys() - known:
-                    heappush(heap, (-paths.rank(other), other))
+                for successor in waiting.keys() - waiting_before:
+                    heappush(heap, (-paths.rank(successor), successor))
             waiting, turning = turning, {}
         return {}
 
@@ -141,5 +141,5 @@ def _pass_on(
         target = turning if paths.rank(source) >= paths.rank(block) else waiting
         merged = target.setdefault(source, {})
         for cost, (count, lengths, longest) in costs.items():
-            known = merged.get(cost, (0.0, 0.0, 0))
-            merged[cost] = known[0] + count, known[1] + lengths, max(known[2], longest)
+            totals = merged.get(cost, (0.0, 0.0, 0))
+            merged[cost] = totals[0] + count, totals[1] + lengths, max(totals[2], longest)

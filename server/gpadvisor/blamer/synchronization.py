@@ -36,8 +36,8 @@ def barrier_of(graph: FunctionGraph, use: int, *, warpgroup: bool) -> int | None
     """The barrier that a stalled instruction waits at: itself, or the one it came by last."""
     if not warpgroup:
         return nearest(graph, use, lambda instruction: instruction.info.opclass in BARRIERS)
-    at: list[int] = [use, *graph.before(use)]
-    return next((index for index in at if graph.instructions[index].opcode in _GROUP_OPCODES), None)
+    positions: list[int] = [use, *graph.before(use)]
+    return next((index for index in positions if graph.instructions[index].opcode in _GROUP_OPCODES), None)
 
 
 def synchronization_stall(
@@ -58,11 +58,11 @@ def synchronization_stall(
         return UseResult((), {reason: UNATTRIBUTED})
     slow = slow_side(graph, barrier, spent)
     if barrier != use:
-        own = _own_share(graph, barrier, waited_cycles) if slow else 1.0
+        own_share = _own_share(graph, barrier, waited_cycles) if slow else 1.0
         everything = sum(slow.values())
-        slow = {cause: (1 - own) * weight / everything for cause, weight in slow.items()}
-        if own:
-            slow[barrier] = own
+        slow = {cause: (1 - own_share) * weight / everything for cause, weight in slow.items()}
+        if own_share:
+            slow[barrier] = own_share
     edges = [Edge(definition, use, DependencyKind.SYNCHRONIZATION, ()) for definition in slow]
     if not edges:
         return UseResult((), {reason: UNATTRIBUTED})
@@ -96,7 +96,7 @@ def slow_side(graph: FunctionGraph, barrier: int, spent: Spent) -> dict[int, flo
 
     _, passed = backwards(graph, barrier, take=lambda _: False, stop=is_barrier, limit=1, blocks=2048)
     always = _dominators(graph.function, int(graph.function.block_of[barrier]))
-    way = [
+    late_causes = [
         (cause, samples * passing_by)
         for start, end in _in_time(graph, barrier, passed)
         if (passing_by := _passing_by(graph, start, always))
@@ -105,7 +105,7 @@ def slow_side(graph: FunctionGraph, barrier: int, spent: Spent) -> dict[int, flo
     ]
     behind = 0.0
     total: dict[int, float] = {}
-    for cause, weight in way:
+    for cause, weight in late_causes:
         total[cause] = total.get(cause, 0.0) + weight * (behind + weight / 2)
         behind += weight
     total.pop(barrier, None)
@@ -127,8 +127,8 @@ def _dominators(function: Function, block: int) -> frozenset[int]:
 def _in_time(graph: FunctionGraph, barrier: int, passed: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Parts of the way to a barrier, those farthest from it first."""
     parts = [part for part in passed if part[0] < part[1]]
-    left = graph.paths.longest([start for start, _ in parts], barrier)
-    return sorted(parts, key=lambda part: (-(left[part[0]] or 0), part[0]))
+    distances = graph.paths.longest([start for start, _ in parts], barrier)
+    return sorted(parts, key=lambda part: (-(distances[part[0]] or 0), part[0]))
 
 
 def _passing_by(graph: FunctionGraph, start: int, always: Collection[int]) -> float:
@@ -137,10 +137,10 @@ def _passing_by(graph: FunctionGraph, start: int, always: Collection[int]) -> fl
     index: int | None = int(function.block_of[start])
     while index is not None and index not in always:
         index = function.idom[index]
-    own = int(graph.issues[start])
-    if index is None or not own:
+    own_issues = int(graph.issues[start])
+    if index is None or not own_issues:
         return 1.0
-    return max(1.0, int(graph.issues[function.blocks[index].start]) / own)
+    return max(1.0, int(graph.issues[function.blocks[index].start]) / own_issues)
 
 
 def by_address(
@@ -155,11 +155,11 @@ def by_address(
 
 def by_barrier(graph: FunctionGraph, use: int, reason: int, dependency: DependencyClass) -> UseResult:
     """The paper's way: synchronization stalls are attributed to synchronization instructions."""
-    found = nearest(graph, use, lambda instruction: instruction.info.opclass in _SYNCHRONIZING)
-    if found is None:
+    synchronizer = nearest(graph, use, lambda instruction: instruction.info.opclass in _SYNCHRONIZING)
+    if synchronizer is None:
         return UseResult((), {reason: UNATTRIBUTED})
-    if found == use:
+    if synchronizer == use:
         return UseResult((), {reason: StallSources((), Role.SELF, dependency)})
-    edge = Edge(found, use, DependencyKind.SYNCHRONIZATION, (), alive=True)
+    edge = Edge(synchronizer, use, DependencyKind.SYNCHRONIZATION, (), alive=True)
     graph.measure([edge])
     return UseResult((edge,), {reason: StallSources((Source(edge, dependency, edge.distance),))})

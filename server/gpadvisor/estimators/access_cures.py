@@ -109,11 +109,11 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
     if in_library_loop(function, index):
         return ""
     executed = executed_warps(profile, function)
-    each = None if executed is None or not executed[index] else traffic.scattered[place] / executed[index]
+    waste = None if executed is None or not executed[index] else traffic.scattered[place] / executed[index]
     shape = access_shape(function, index, context.program.form, profile.launch)
     if feeds_tensor_cores(function, index):
         return _cure_of_fragments(profile)
-    if each is not None and each <= constants.ABOUT * WARP / shape.run and shape.lie is not Lie.APART:
+    if waste is not None and waste <= constants.ABOUT * WARP / shape.run and shape.lie is not Lie.APART:
         return ""  # one sector more: a row seldom begins on one
     spread = executed is None or traffic.requested[place] > _SPREAD * executed[index]
     if shape.lie is Lie.ROWS:
@@ -167,13 +167,13 @@ def _cure_of_rows(context: KernelContext, profile: KernelProfile, function: Func
     """What to do where a warp's threads are in different rows."""
     if any(is_shared(function.instructions[position]) for position in _stored(function, index)):
         return _BY_TILE_READ
-    other = scattered_by_swap(function, index, context.program.form, profile.launch)
-    if other is None:
+    swapped = scattered_by_swap(function, index, context.program.form, profile.launch)
+    if swapped is None:
         return BY_ROWS
     return (
         "fill tiles in shared memory with whole rows, or let each thread load 16 bytes of its row at a "
         "time: neighbouring threads access different rows of one operand, and with the indices swapped "
-        f"of another ({line_text(function, other)})"
+        f"of another ({line_text(function, swapped)})"
     )
 
 
@@ -245,15 +245,15 @@ def _cure_of_run(
             f"{distance} bytes to {padded}, which moves {percent(padded / distance - 1)} more, "
             f"and access each at once: {several}, one by one"
         )
-    others = [
+    other_accesses = [
         position
         for position, instruction in enumerate(function.instructions)
         if is_global(instruction)
         and (instruction.width_bytes or 0) >= wide
         and instruction.info.opclass in {OpcodeClass.LOAD, OpcodeClass.STORE}
     ]
-    if others:
-        same = any(same_array(function, index, at) for at in others)
+    if other_accesses:
+        same = any(same_array(function, index, access) for access in other_accesses)
         elsewhere = ", as elsewhere in the kernel" if same else ""
         return f"use accesses of {wide} bytes{elsewhere}: {several}, one by one"
     looped = span >= SECTOR_BYTES and function.innermost_loop(index) is not None
@@ -270,44 +270,49 @@ def cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Plac
     function, index = context.program.functions[place[0]], place[1]
     if is_atomic(function.instructions[index]):
         return ""  # the data decide
-    found = conflict(function, index, context.program.form, profile.launch)
-    if found is Lie.BY_DATA:
+    bank_conflict = conflict(function, index, context.program.form, profile.launch)
+    if bank_conflict is Lie.BY_DATA:
         return ""
     where = line_text(function, index)
     widest = widest_shared(function)
-    if found is None or isinstance(found, Lie):
+    if bank_conflict is None or isinstance(bank_conflict, Lie):
         lost = _lost_blocks(context, profile, widest / BANK_ROW_BYTES)
         return f"pad the rows of the array at {where} by {widest} bytes or swizzle the index{lost}"
-    if found.pad is not None and found.row is None:
+    if bank_conflict.pad is not None and bank_conflict.row is None:
         return (
-            f"pad the rows of the array at {where} by {found.pad} bytes or swizzle the index: neighbouring "
-            "threads are in different rows"
+            f"pad the rows of the array at {where} by {bank_conflict.pad} bytes or swizzle the index: "
+            "neighbouring threads are in different rows"
         )
-    if found.pad is not None:
-        lost = _lost_blocks(context, profile, found.pad / (found.row or BANK_ROW_BYTES))
-        array = f"pad each row of {found.row} bytes of the array at {where} by {found.pad} bytes"
-        if found.several:
-            array = f"pad the array at {where} by {found.pad} bytes after each {found.row}, a row or several,"
-        turns = f"so that {found.turns} turns of a warp become {found.after}{lost}"
+    if bank_conflict.pad is not None:
+        lost = _lost_blocks(context, profile, bank_conflict.pad / (bank_conflict.row or BANK_ROW_BYTES))
+        array = (
+            f"pad each row of {bank_conflict.row} bytes of the array at {where} by {bank_conflict.pad} bytes"
+        )
+        if bank_conflict.several:
+            array = (
+                f"pad the array at {where} by {bank_conflict.pad} bytes after each {bank_conflict.row}, "
+                "a row or several,"
+            )
+        turns = f"so that {bank_conflict.turns} turns of a warp become {bank_conflict.after}{lost}"
         return f"{array} or swizzle the index, {turns}"
     width = function.instructions[index].width_bytes or _WORD_BYTES
-    if found.distance is None:
+    if bank_conflict.distance is None:
         return f"swizzle the index at {where}: padding its rows does not part the banks"
     return (
         f"let neighbouring threads take neighbouring elements of {width} bytes at {where}: they are "
-        f"{found.distance} bytes apart within a row, where padding does not help"
+        f"{bank_conflict.distance} bytes apart within a row, where padding does not help"
     )
 
 
 def _lost_blocks(context: KernelContext, profile: KernelProfile, share: float) -> str:
     """What padding all of shared memory by a share would cost; empty where as many blocks fit on an SM."""
-    now = shared_bytes(context.program, context.kernel, profile)
+    allocated = shared_bytes(context.program, context.kernel, profile)
     facts = context.program.facts.get(context.kernel)
-    if not now:
+    if not allocated:
         return ""
     before, after = (
         kernel_occupancy(context.machine, facts, profile, more_shared_bytes=more).blocks_per_sm or 0
-        for more in (0, ceil(now * share))
+        for more in (0, ceil(allocated * share))
     )
     if after >= before:
         return ""

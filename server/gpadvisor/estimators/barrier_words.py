@@ -87,13 +87,13 @@ def in_all_uses(context: KernelContext, site: StaticSite) -> str:
 
 def waited_barriers(context: KernelContext, blame: Blame, rows: Rows) -> set[tuple[FunctionId, int]]:
     """The barriers that warps wait at; a warp is sampled some instructions behind its barrier."""
-    at = {(int(blame.rows.function[row]), int(blame.rows.use_index[row])) for row in rows.tolist()}
-    found = {
+    places = {(int(blame.rows.function[row]), int(blame.rows.use_index[row])) for row in rows.tolist()}
+    barriers = {
         (FunctionId(function), last_barrier(context.program.functions[function], index))
-        for function, index in at
+        for function, index in places
         if index != NO_INDEX
     }
-    return {(function, barrier) for function, barrier in found if barrier is not None}
+    return {(function, barrier) for function, barrier in barriers if barrier is not None}
 
 
 def is_scattered(context: KernelContext, number: FunctionId, barrier: int) -> bool:

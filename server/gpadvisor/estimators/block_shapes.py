@@ -87,7 +87,8 @@ def larger_tile(
     tile = math.ceil((launch.static_shared_bytes or 0) * growth)
     grown = replace(profile, launch=replace(launch, static_shared_bytes=tile))
     grid = tuple(
-        -(-many // (scale if own > 1 else 1)) for many, own in zip(launch.grid, launch.block, strict=True)
+        -(-many // (scale if threads > 1 else 1))
+        for many, threads in zip(launch.grid, launch.block, strict=True)
     )
     held = shape(context, grown, math.prod(grid), math.prod(block))
     if held is None or not held.fits or held.blocks < sms:
@@ -168,10 +169,10 @@ def launch_text(profile: KernelProfile, new: BlockShape) -> str:
 
 def shape_text(size: Size) -> str:
     """``125 x 125``; trailing ones are left out."""
-    shown = list(size)
-    while len(shown) > 1 and shown[-1] == 1:
-        shown.pop()
-    return " x ".join(map(str, shown))
+    sizes = list(size)
+    while len(sizes) > 1 and sizes[-1] == 1:
+        sizes.pop()
+    return " x ".join(map(str, sizes))
 
 
 def ends_early(profile: KernelProfile, launch_shape: LaunchShape, new: BlockShape, held: float) -> bool:

@@ -64,7 +64,9 @@ def busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _Do
             for call in function.calls
             if call.callee is not None
         }
-        library = {index: one.kind for one in math_sequences(function) for index in one.indices}
+        library = {
+            index: sequence.kind for sequence in math_sequences(function) for index in sequence.indices
+        }
         for index, instruction in enumerate(function.instructions):
             routine = routines.get(index)
             work = sum(map(_is_double, (instruction,) if routine is None else routine.instructions))
@@ -72,8 +74,8 @@ def busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _Do
                 continue
             place = line_text(function, index)
             depth = len(function.enclosing_loops(index))
-            own = counts.get(function.id)
-            weights[place] += work * (int(own[index]) if own is not None else _PASSES**depth)
+            executed = counts.get(function.id)
+            weights[place] += work * (int(executed[index]) if executed is not None else _PASSES**depth)
             first.setdefault(place, StaticSite(function=function.id, index=index, detail="double precision"))
             mixed |= mixes_precision(instruction)
             slow |= instruction.info.opclass is OpcodeClass.FLOAT64 and is_slow_on(
@@ -116,25 +118,29 @@ def _has_literal(instruction: Instruction) -> bool:
 
 def _converted(function: Function, index: int) -> int:
     """Where a float becomes the double that an instruction computes with, else the instruction."""
-    made = sorted(
+    definitions = sorted(
         definition
         for used in function.instructions[index].uses
         for definition in function.reaching.definitions(index, used)
     )
     lined = (
-        position for position in made if function.lines[position] is not None or function.lines[index] is None
+        position
+        for position in definitions
+        if function.lines[position] is not None or function.lines[index] is None
     )
-    return next((at for at in lined if function.instructions[at].opcode == "F2F"), index)
+    return next(
+        (conversion for conversion in lined if function.instructions[conversion].opcode == "F2F"), index
+    )
 
 
 def need_doubles(context: KernelContext) -> str | None:
     """Why floats cannot do what a kernel computes in doubles; None where nothing shows that."""
     counts, exact, total = executions(context) or {}, 0.0, 0.0
     for function in kernel_functions(context.program, context.kernel):
-        cut, own = exact_doubles(function), counts.get(function.id)
+        cut, executed = exact_doubles(function), counts.get(function.id)
         for index, instruction in enumerate(function.instructions):
             if instruction.info.opclass is OpcodeClass.FLOAT64:
-                weight = 1.0 if own is None else float(own[index])
+                weight = 1.0 if executed is None else float(executed[index])
                 total += weight
                 exact += weight if index in cut else 0.0
     if not total or exact < constants.NOTABLE * total:
@@ -145,24 +151,24 @@ def need_doubles(context: KernelContext) -> str | None:
     )
 
 
-def busy_advice(functions: tuple[Function, ...], found: _Doubles) -> tuple[str, str]:
+def busy_advice(functions: tuple[Function, ...], doubles: _Doubles) -> tuple[str, str]:
     """What was found, and what to change."""
     by_id = {function.id: function for function in functions}
-    places = [line_text(by_id[site.function], site.index) for site in found.sites]
+    places = [line_text(by_id[site.function], site.index) for site in doubles.sites]
     changes = []
-    if found.literals:
-        changes.append(f"add the suffix f to the literals at {_list(found.literals)}")
-    if found.powers:
-        changes.append(f"write pow() at {_list(found.powers)} as a product, or powf()")
-    if found.math:
+    if doubles.literals:
+        changes.append(f"add the suffix f to the literals at {_list(doubles.literals)}")
+    if doubles.powers:
+        changes.append(f"write pow() at {_list(doubles.powers)} as a product, or powf()")
+    if doubles.math:
         changes.append("call the float form of math functions")
     elif not changes:
         changes.append("keep sums, variables and constants in float where the result bears it")
-    what = (
-        f"The pipe of double precision, which is slow on this GPU, is busy for {found.percent:.0f} % of the "
-        f"time in a kernel of floats, most of it at {_list(places)}: "
+    problem = (
+        f"The pipe of double precision, which is slow on this GPU, is busy for {doubles.percent:.0f} % of "
+        f"the time in a kernel of floats, most of it at {_list(places)}: "
     )
-    return what, f"{', '.join(changes[:-1])}{' and ' if changes[:-1] else ''}{changes[-1]}."
+    return problem, f"{', '.join(changes[:-1])}{' and ' if changes[:-1] else ''}{changes[-1]}."
 
 
 def _list(places: Sequence[str]) -> str:
@@ -174,9 +180,9 @@ def double_advice(
     functions: tuple[Function, ...], doubles: dict[FunctionId, tuple[CodeSequence, ...]]
 ) -> tuple[str, str]:
     """What was found of conversions to double and back, and what to change."""
-    found = [sequence for sequences in doubles.values() for sequence in sequences]
+    all_sequences = [sequence for sequences in doubles.values() for sequence in sequences]
     place = first_place(functions, doubles)
-    if all(one.kind == DOUBLE_SUM for one in found):
+    if all(sequence.kind == DOUBLE_SUM for sequence in all_sequences):
         return (
             f"Floats are added up in a double ({place}): ",
             "add them up in a float if the sum may lose digits, or in several that are added up at the end.",

@@ -84,10 +84,10 @@ def busiest_after(
     """The unit with the largest load after a cure; None where none was measured."""
     worst: Busiest | None = None
     for entry in _limits(measured):
-        left = _left(entry, measured, relieves, best=best)
-        load = min(1.0, entry.percent / 100) * left
+        time_left = _left(entry, measured, relieves, best=best)
+        load = min(1.0, entry.percent / 100) * time_left
         if worst is None or load > worst.load:
-            worst = Busiest(load, entry, left)
+            worst = Busiest(load, entry, time_left)
     return worst
 
 
@@ -109,10 +109,10 @@ def _left(
     Its own counter may be a multiple of theirs: on sm_75 it is twice the busiest part's in real reports.
     """
     parts = [part for part in measured if entry.name == L1 and part.name in _PARTS[L1]]
-    now = max((part.percent for part in parts), default=0.0)
-    if not now:
+    busiest = max((part.percent for part in parts), default=0.0)
+    if not busiest:
         return remaining(entry.name, relieves, best=best)
-    return max(part.percent * remaining(part.name, relieves, best=best) for part in parts) / now
+    return max(part.percent * remaining(part.name, relieves, best=best) for part in parts) / busiest
 
 
 _STAGES: Final = (frozenset({DRAM}), frozenset({L2}), frozenset({L1, *_PARTS[L1], TEXTURE}))
@@ -128,8 +128,8 @@ def together(measured: Sequence[Utilisation], relieves: Sequence[Relief], *, bes
     stages: dict[int, float] = {}
     for entry in _limits(measured):
         stage = next((index for index, names in enumerate(_STAGES) if entry.name in names), len(_STAGES))
-        left = _left(entry, measured, relieves, best=best)
-        stages[stage] = max(stages.get(stage, 0.0), min(1.0, entry.percent / 100) * left)
+        time_left = _left(entry, measured, relieves, best=best)
+        stages[stage] = max(stages.get(stage, 0.0), min(1.0, entry.percent / 100) * time_left)
     return (
         float(np.linalg.norm(list(stages.values()), np.inf if best else constants.OVERLAP)) if stages else 0.0
     )
@@ -173,8 +173,10 @@ def time_left(
         waiting: share of the samples that is left, 1 / S of the paper's equations.
         best: the high end of a range.
     """
-    now = together(measured, (), best=True)
-    return TimeLeft(busy_now=now, busy=min(now, together(measured, relieves, best=best)), waiting=waiting)
+    busy_now = together(measured, (), best=True)
+    return TimeLeft(
+        busy_now=busy_now, busy=min(busy_now, together(measured, relieves, best=best)), waiting=waiting
+    )
 
 
 def remaining(resource: str, relieves: Sequence[Relief], *, best: bool) -> float:
@@ -183,9 +185,9 @@ def remaining(resource: str, relieves: Sequence[Relief], *, best: bool) -> float
     Where a unit is known only as a whole, the relief of its part counts for it, and the other way round.
     """
     names = {resource, *_PARTS.get(resource, ())}
-    left = [
+    remaining = [
         max(0.0, relief.remaining_best if best else relief.remaining)
         for relief in relieves
         if relief.resource in names or resource in _PARTS.get(relief.resource, ())
     ]
-    return min(left, default=1.0)
+    return min(remaining, default=1.0)

@@ -125,8 +125,8 @@ def behind_l1(profile: KernelProfile, sectors: Sectors, requests: float) -> floa
     percent, read = profile.metric(_READS), sectors.loads_need
     if percent is not None and requests:
         read = percent / 100 * constants.SECTORS_FROM_L2 / requests
-    now = read + sectors.stores_take
-    return min(1.0, (min(read, sectors.loads_need) + sectors.stores_need) / now) if now else 1.0
+    moved = read + sectors.stores_take
+    return min(1.0, (min(read, sectors.loads_need) + sectors.stores_need) / moved) if moved else 1.0
 
 
 def in_dram(profile: KernelProfile, sectors: Sectors, requests: float) -> float:
@@ -141,5 +141,5 @@ def in_dram(profile: KernelProfile, sectors: Sectors, requests: float) -> float:
     clock = next((rate for name in RUN_CLOCK if (rate := profile.metric(name))), None)
     if not moved or not peak or not sms or not clock or not requests:
         return 1.0
-    taken = moved * peak / SECTOR_BYTES / (sms * clock) / requests
-    return min(1.0, (sectors.loads_need + sectors.stores_need) / taken)
+    sectors_moved = moved * peak / SECTOR_BYTES / (sms * clock) / requests
+    return min(1.0, (sectors.loads_need + sectors.stores_need) / sectors_moved)

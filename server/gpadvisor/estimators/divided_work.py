@@ -23,28 +23,35 @@ _MOST: Final = 65_535
 _COUNTS_THREADS: Final = ("launch__thread_count", "smsp__thread_inst_executed_per_inst_executed.ratio")
 
 
-def divided(context: KernelContext, profile: KernelProfile, now: LaunchShape, ratio: float) -> Match | None:
+def divided(
+    context: KernelContext, profile: KernelProfile, current: LaunchShape, ratio: float
+) -> Match | None:
     """The passes of a loop as blocks of their own, where passes need nothing of each other."""
     function, sms = kernel_function(context.program, context.kernel), profile.device.sms or 1
-    found = None if function is None else divisible_loop(function, profile, context.blame)
-    if function is None or found is None or found.trips is None:
+    divisible = None if function is None else divisible_loop(function, profile, context.blame)
+    if function is None or divisible is None or divisible.trips is None:
         return None
-    trips = min(int(found.trips), _MOST)
-    new = shape(context, profile, now.blocks * trips, now.threads)
-    if trips < 2 or new is None or new.warps * new.busy_sms < now.warps * now.busy_sms * constants.UNSURE:
+    trips = min(int(divisible.trips), _MOST)
+    new = shape(context, profile, current.blocks * trips, current.threads)
+    if (
+        trips < 2
+        or new is None
+        or new.warps * new.busy_sms < current.warps * current.busy_sms * constants.UNSURE
+    ):
         return None
-    where = _place(function, found.loop)
+    where = _place(function, divisible.loop)
     free = next((axis for axis, size in zip("zy", profile.launch.grid[:0:-1], strict=True) if size == 1), "")
     dimension = f"a dimension of the grid (gridDim.{free})" if free else "the grid"
     cure = f"Make the loop at {where}, {trips:,} passes in each thread, {dimension}"
     why = "no pass needs what another one computes"
-    holds = f"{counted(now.blocks, 'block')} are on {now.busy_sms} of {sms} SMs, which hold {now.fits * sms}"
+    blocks = counted(current.blocks, "block")
+    holds = f"{blocks} are on {current.busy_sms} of {sms} SMs, which hold {current.fits * sms}"
     return Match(
-        title=f"{counted(now.blocks, 'block')} for {sms} SMs, and a loop whose passes could be blocks",
+        title=f"{counted(current.blocks, 'block')} for {sms} SMs, and a loop whose passes could be blocks",
         cure=f"{cure}: {why}.",
         advice=f"{cure}: {holds}, and {why}: registers hand on nothing but its counters.",
         regions=(),
-        parallel=_target(context, profile, now, new, ratio),
+        parallel=_target(context, profile, current, new, ratio),
     )
 
 
@@ -90,16 +97,20 @@ def one_thread(context: KernelContext, profile: KernelProfile) -> Match | None:
     once, has no loop, or the report may only not say how many threads there were.
     """
     function = kernel_function(context.program, context.kernel)
-    known = any(profile.metric(name) == 1 for name in _COUNTS_THREADS)
-    if function is None or not function.loops or not known or is_as_short_as_a_launch(profile):
+    counts_threads = any(profile.metric(name) == 1 for name in _COUNTS_THREADS)
+    if function is None or not function.loops or not counts_threads or is_as_short_as_a_launch(profile):
         return None
-    found = divisible_loop(function, profile, context.blame)
-    loop = found.loop if found is not None else max(function.loops, key=lambda one: len(one.blocks)).id
+    divisible = divisible_loop(function, profile, context.blame)
+    loop = (
+        divisible.loop
+        if divisible is not None
+        else max(function.loops, key=lambda candidate: len(candidate.blocks)).id
+    )
     change = (
         "ive each thread its own elements (begin at blockIdx.x * blockDim.x + threadIdx.x, step by "
         "blockDim.x * gridDim.x) and launch blocks of 256 threads, as many as elements need or the GPU holds"
     )
-    if found is not None:
+    if divisible is not None:
         cure = f"G{change}: no pass of the loop at {_place(function, loop)} needs what another one computes."
     else:
         cure = f"Where no pass of its loops needs what another one computes, g{change}."
@@ -119,14 +130,18 @@ def _first(function: Function, loop: LoopId) -> int:
 
 
 def _place(function: Function, loop: LoopId) -> str:
-    at = function.loops[loop].location
-    return f"{function.instructions[_first(function, loop)].pc:#x}" if at is None else location_text(at)
+    location = function.loops[loop].location
+    return (
+        f"{function.instructions[_first(function, loop)].pc:#x}"
+        if location is None
+        else location_text(location)
+    )
 
 
 def _target(
     context: KernelContext,
     profile: KernelProfile,
-    now: LaunchShape,
+    current: LaunchShape,
     new: LaunchShape,
     ratio: float,
     *,
@@ -137,26 +152,26 @@ def _target(
     Args:
         context: The kernel.
         profile: With the warps that were counted.
-        now: What an SM holds of the launch.
+        current: What an SM holds of the launch.
         new: What it would hold.
         ratio: R_I.
         reached: Warps that a scheduler then holds; between those at the low end and all where blocks come
             after others.
     """
     held = held_warps(context, profile)
-    share = 1.0 if held is None else min(1.0, held / now.warps)
+    share = 1.0 if held is None else min(1.0, held / current.warps)
     return ParallelTarget(
-        warps_now=now.warps,
+        warps_now=current.warps,
         warps_new=new.warps * (1 + share) / 2 if reached is None else reached,
         issue_ratio=ratio,
-        factor=new.warps / now.warps * new.busy_sms / now.busy_sms,
+        factor=new.warps / current.warps * new.busy_sms / current.busy_sms,
         factor_reason="the same work in all is divided among more warps at once",
-        blocks_now=now.blocks,
-        blocks_new=now.blocks,  # a change of the kernel: there is no number to put in place
-        threads_now=now.threads,
-        threads_new=now.threads,
+        blocks_now=current.blocks,
+        blocks_new=current.blocks,  # a change of the kernel: there is no number to put in place
+        threads_now=current.threads,
+        threads_new=current.threads,
         limiter="grid",
-        busy_sms_now=now.busy_sms,
+        busy_sms_now=current.busy_sms,
         busy_sms_new=new.busy_sms,
         held_now=held,
         held_low=None if held is None else new.warps * share,

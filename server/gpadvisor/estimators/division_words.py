@@ -44,12 +44,14 @@ def division_detail(sequence: CodeSequence) -> str:
     return f"{sequence.kind} by {sequence.operand}"
 
 
-def first_place(functions: tuple[Function, ...], found: dict[FunctionId, tuple[CodeSequence, ...]]) -> str:
+def first_place(
+    functions: tuple[Function, ...], sequences: dict[FunctionId, tuple[CodeSequence, ...]]
+) -> str:
     """Where most of the sequences stand, in loops first."""
     lines = Counter(
         (line_text(caller, index), caller.innermost_loop(index) is not None)
         for function in functions
-        for sequence in found[function.id]
+        for sequence in sequences[function.id]
         for caller, index in written_at(functions, function, sequence)
     )
     (place, _), _ = max(lines.items(), key=lambda entry: (entry[0][1], entry[1]))
@@ -119,15 +121,15 @@ def _divisor(function: Function, sequence: CodeSequence) -> _Divisor:
         return _Divisor.UNIFORM
     first = min(sequence.indices)
     loop = function.innermost_loop(first)
-    made = {
+    definitions = {
         definition
         for used in function.instructions[first].uses
         for definition in function.reaching.definitions(first, used)
     }
-    if made and all(_is_parameter(function.instructions[index]) for index in made):
+    if definitions and all(_is_parameter(function.instructions[index]) for index in definitions):
         return _Divisor.UNIFORM
     inside = set() if loop is None else {*loop_indices(function, loop)}
-    return _Divisor.CHANGES if made & inside else _Divisor.OWN
+    return _Divisor.CHANGES if definitions & inside else _Divisor.OWN
 
 
 def _is_parameter(instruction: Instruction) -> bool:

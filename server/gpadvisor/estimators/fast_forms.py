@@ -72,11 +72,11 @@ def gone_with_fast_forms(
     replaced: dict[tuple[FunctionId, int], float] = {}
     for function, sequences in inline.items():
         for sequence in sequences:
-            kept = _KEPT.get(sequence.kind)
-            if kept is not None:
+            remaining = _KEPT.get(sequence.kind)
+            if remaining is not None:
                 share = 1.0 if sequence.kind in FAST else doubles
                 replaced.update({(function, index): share for index in sequence.indices})
-                share *= max(0.0, 1 - kept / len(sequence.indices))
+                share *= max(0.0, 1 - remaining / len(sequence.indices))
                 gone.update({(function, index): share for index in sequence.indices})
     for helper in helpers:
         calls = [
@@ -101,6 +101,8 @@ def _mean_share(
 ) -> float:
     """Of a routine's executions the share that goes with the sequences that call it."""
     counts = {function.id: executed_warps(context.profile, function) for function, _ in calls}
-    weights = [1.0 if (own := counts[function.id]) is None else own[index] for function, index in calls]
+    weights = [
+        1.0 if (executed := counts[function.id]) is None else executed[index] for function, index in calls
+    ]
     shares = [replaced.get((function.id, index), 0.0) for function, index in calls]
     return float(np.average(shares, weights=weights)) if sum(weights) else 0.0

@@ -42,9 +42,9 @@ def without(
     measured = measured_loads(context)
     full = busiest_after(measured, ())
     rows = by_place(blame, causes(blame), list(gone[-1]))
-    left = [_left(context, one) for one in gone]
+    remaining = [_left(context, removed) for removed in gone]
     is_busy = full is not None and full.unit.percent >= constants.BUSY_PERCENT
-    bound = relieved_bound(measured, left[0], left[1], left[2], what) if is_busy else None
+    bound = relieved_bound(measured, remaining[0], remaining[1], remaining[2], what) if is_busy else None
     return Match(
         title=title,
         cure=cure,
@@ -52,7 +52,7 @@ def without(
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(blame, gone),),
         measured_bound=bound,
-        relieves=as_reliefs(left[1], left[2]),
+        relieves=as_reliefs(remaining[1], remaining[2]),
     )
 
 
@@ -61,7 +61,7 @@ def _left(context: KernelContext, gone: Gone) -> dict[str, float]:
 
     Accesses to shared memory without a thread take their turn in the data stage, too.
     """
-    left = {relief.resource: relief.remaining for relief in freed(context, gone)}
+    remaining = {relief.resource: relief.remaining for relief in freed(context, gone)}
     passes = None if context.profile is None else wavefronts(context.profile)
     executed = executions(context)
     if passes and executed:
@@ -70,17 +70,17 @@ def _left(context: KernelContext, gone: Gone) -> dict[str, float]:
             for (function, index), saved in gone.items()
             if is_shared(context.program.functions[function].instructions[index])
         )
-        left[L1_DATA] = 1 - min(1.0, accesses / passes)
+        remaining[L1_DATA] = 1 - min(1.0, accesses / passes)
     if executed:
-        left |= _left_of_constants(context.program, executed, gone)
-    return left
+        remaining |= _left_of_constants(context.program, executed, gone)
+    return remaining
 
 
 def _left_of_constants(
     program: Program, executed: Mapping[FunctionId, Values], gone: Gone
 ) -> dict[str, float]:
     """What stays of the loads that take an address into constant memory, and of their pipe."""
-    every, saved = Counter[str](), Counter[str]()
+    total, saved = Counter[str](), Counter[str]()
     for number, counts in executed.items():
         for index, instruction in enumerate(program.functions[number].instructions):
             if instruction.info.pipe is Pipe.ADU:
@@ -90,16 +90,16 @@ def _left_of_constants(
                     else (ADU_PIPE,)
                 )
                 for unit in units:
-                    every[unit] += counts[index]
+                    total[unit] += counts[index]
                     saved[unit] += counts[index] * gone.get((number, index), 0.0)
-    return {unit: 1 - saved[unit] / load for unit, load in every.items() if load}
+    return {unit: 1 - saved[unit] / load for unit, load in total.items() if load}
 
 
 def _adjustment(blame: Blame, gone: Sequence[Gone]) -> Adjustment:
     """The idle share of the matched samples."""
     indices = causes(blame)
     weights = [samples(blame, by_place(blame, indices, [place])) for place in gone[-1]]
-    low, middle, high = (float(np.average([*one.values()], weights=weights)) for one in gone)
+    low, middle, high = (float(np.average([*shares.values()], weights=weights)) for shares in gone)
     return Adjustment(
         low=low,
         expected=middle,

@@ -115,14 +115,14 @@ def scope_parents(program: Program, regions: Sequence[Region]) -> list[int | Non
         scope = region.scope
         if scope.function is None:
             continue
-        known = places.get((scope.function, scope.loop))
+        position = places.get((scope.function, scope.loop))
         # Samples outside of every function stand under the kernel's name, with no work of their own.
-        if known is None or region.active_samples > regions[known].active_samples:
+        if position is None or region.active_samples > regions[position].active_samples:
             places[scope.function, scope.loop] = index
     parents: list[int | None] = []
     for region in regions:
         around = (places.get(place) for place in _places_around(program, region.scope))
-        parents.append(next((other for other in around if other is not None), None))
+        parents.append(next((parent for parent in around if parent is not None), None))
     return parents
 
 

@@ -95,21 +95,28 @@ def next_block(context: KernelContext, profile: KernelProfile) -> Step | None:
     threads, shared = launch.threads_per_block, shared_bytes(context.program, context.kernel, profile) or 0
 
     def blocks(registers: int, shared: int) -> int:
-        found = occupancy(
+        resident = occupancy(
             sm, threads_per_block=threads, registers_per_thread=registers, shared_bytes=shared
         ).blocks_per_sm
-        return found or 0
+        return resident or 0
 
-    wanted = blocks(registers, shared) + 1
+    target_blocks = blocks(registers, shared) + 1
     # Registers and bytes are given in units, so the most that would do is just above a unit's border.
-    fewer = next((one for one in range(registers, 0, -1) if blocks(one, 0) >= wanted), None)
+    fewer = next(
+        (candidate for candidate in range(registers, 0, -1) if blocks(candidate, 0) >= target_blocks), None
+    )
     unit = sm.shared_allocation_unit_bytes.value
     less = next(
-        (one for one in (shared, *range(shared // unit * unit, -1, -unit)) if blocks(0, one) >= wanted), None
+        (
+            candidate
+            for candidate in (shared, *range(shared // unit * unit, -1, -unit))
+            if blocks(0, candidate) >= target_blocks
+        ),
+        None,
     )
     if fewer is None or less is None:
         return None
-    return Step(wanted, None if fewer == registers else fewer, None if less == shared else less)
+    return Step(target_blocks, None if fewer == registers else fewer, None if less == shared else less)
 
 
 def lacks_warps(context: KernelContext) -> bool:

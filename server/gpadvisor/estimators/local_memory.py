@@ -64,13 +64,13 @@ def fits_shared(context: KernelContext) -> bool:
         return True
     launch = context.profile.launch
     shared = shared_bytes(context.program, context.kernel, context.profile) or 0
-    found = occupancy(
+    resident = occupancy(
         context.machine.sm,
         threads_per_block=launch.threads_per_block,
         registers_per_thread=launch.registers_per_thread or 1,
         shared_bytes=shared + frame_bytes(context) * max(launch.threads_per_block, WARP),
     )
-    return (found.blocks_per_sm or 0) >= (context.occupancy.blocks_per_sm or 1)
+    return (resident.blocks_per_sm or 0) >= (context.occupancy.blocks_per_sm or 1)
 
 
 def passes_to_own(context: KernelContext, function: Function) -> bool:
@@ -132,8 +132,8 @@ def allowed_registers(context: KernelContext) -> int:
     if facts is None or not facts.max_threads_per_block:
         return cap
     warps = -(-facts.max_threads_per_block // sm.warp_size.value) * (facts.min_blocks_per_sm or 1)
-    each = sm.registers.value // (warps * sm.warp_size.value)
-    return min(cap, max(REGISTER_STEP, each // REGISTER_STEP * REGISTER_STEP))
+    registers_per_thread = sm.registers.value // (warps * sm.warp_size.value)
+    return min(cap, max(REGISTER_STEP, registers_per_thread // REGISTER_STEP * REGISTER_STEP))
 
 
 def _registers_full(context: KernelContext) -> bool:

@@ -87,10 +87,10 @@ def _array_cure(context: KernelContext) -> str:
             else f"Make the array smaller: {frame} bytes of each thread fit neither in its registers nor in "
             "shared memory beside what is there."
         )
-    other = f", or {shared}" if shared else ""
+    alternative = f", or {shared}" if shared else ""
     return (
         "Unroll the loops over the index of the thread's array completely, with bounds that the compiler "
-        f"knows, so that the array is in registers{other}."
+        f"knows, so that the array is in registers{alternative}."
     )
 
 
@@ -126,8 +126,8 @@ def _callees(context: KernelContext, places: LocalPlaces) -> tuple[list[Function
     """Functions that keep registers of their callers: those that call themselves, and the others."""
     ids = dict.fromkeys(function for (function, _), kind in places.items() if kind is LocalKind.CALL)
     functions = [context.program.functions[id_] for id_ in ids]
-    recursive = [one for one in functions if is_recursive(context.program, one)]
-    return recursive, [one for one in functions if one not in recursive]
+    recursive = [function for function in functions if is_recursive(context.program, function)]
+    return recursive, [function for function in functions if function not in recursive]
 
 
 def _calls_own(context: KernelContext, places: LocalPlaces) -> bool:
@@ -173,15 +173,15 @@ def _cap_advice(context: KernelContext) -> str:
     room = _registers_at_same_occupancy(context, registers)
     if room is None:
         return f"The compiler stopped at {registers} of {cap} registers, held there by {source}: {cure}."
-    now = context.occupancy.warps_per_sm
+    warps = context.occupancy.warps_per_sm
     if room > registers:
         return (
             f"The compiler stopped at {registers} registers, held there by {source}; up to {room} keep the "
-            f"{now} warps per SM of today."
+            f"{warps} warps per SM of today."
         )
     return (
         f"The compiler stopped at {registers} registers, held there by {source}; more would cost some of the "
-        f"{now} warps per SM."
+        f"{warps} warps per SM."
     )
 
 
@@ -208,13 +208,13 @@ def _registers_at_same_occupancy(context: KernelContext, registers: int) -> int 
     shared = shared_bytes(context.program, context.kernel, context.profile) or 0
     best = registers
     for more in range(registers, context.machine.sm.max_registers_per_thread.value + 1, REGISTER_STEP):
-        found = occupancy(
+        resident = occupancy(
             context.machine.sm,
             threads_per_block=launch.threads_per_block,
             registers_per_thread=more,
             shared_bytes=shared,
         )
-        if (found.blocks_per_sm or 0) < context.occupancy.blocks_per_sm:
+        if (resident.blocks_per_sm or 0) < context.occupancy.blocks_per_sm:
             break
         best = more
     return best

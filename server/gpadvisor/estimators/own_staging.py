@@ -35,15 +35,15 @@ def staging_match(
     context: KernelContext, blame: Blame, waits: Rows, barriers: tuple[StaticSite, ...]
 ) -> Match | None:
     """The waits at the barriers, with all stalls of the accesses; None where nobody sampled either."""
-    own = {(site.function, site.index) for site in barriers}
+    places = {(site.function, site.index) for site in barriers}
     accesses = [
         (number, index)
         for number in {site.function for site in barriers}
         for index, instruction in enumerate(context.program.functions[number].instructions)
         if is_shared(instruction)
     ]
-    gone = by_place(blame, causes(blame), [*own, *accesses])
-    gone[[row for row in waits.tolist() if _barrier(context, blame, row) in own]] = True
+    gone = by_place(blame, causes(blame), [*places, *accesses])
+    gone[[row for row in waits.tolist() if _barrier(context, blame, row) in places]] = True
     if not blame.rows.samples[gone].any():
         return None
     advice = staging_advice(context, barriers)
@@ -53,7 +53,7 @@ def staging_match(
         cure=advice,
         place=(barriers[0].function, barriers[0].index),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(gone)),
-        relieves=freed(context, dict.fromkeys([*own, *accesses], 1.0)),
+        relieves=freed(context, dict.fromkeys([*places, *accesses], 1.0)),
         static_sites=barriers,
     )
 
@@ -61,5 +61,5 @@ def staging_match(
 def _barrier(context: KernelContext, blame: Blame, row: int) -> tuple[int, int | None]:
     """The barrier that a row's warps wait at; they are sampled some instructions behind it."""
     number, index = int(blame.rows.function[row]), int(blame.rows.use_index[row])
-    at = None if index == NO_INDEX else last_barrier(context.program.functions[number], index)
-    return number, at
+    barrier = None if index == NO_INDEX else last_barrier(context.program.functions[number], index)
+    return number, barrier

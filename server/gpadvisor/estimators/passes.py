@@ -86,8 +86,8 @@ def passes(context: KernelContext) -> ManyPasses | None:
         key=lambda index: (-depth[index], index),
     )
     inside = _by_loop(function, accesses)
-    needed = max((_mean([one.needs for one in group]) for group in inside.values()), default=0.0)
-    takes = max((_mean([one.takes for one in group]) for group in inside.values()), default=0.0)
+    needed = max((_mean([access.needs for access in group]) for group in inside.values()), default=0.0)
+    takes = max((_mean([access.takes for access in group]) for group in inside.values()), default=0.0)
     if (
         not wasting
         or counted < constants.PROVEN * needed

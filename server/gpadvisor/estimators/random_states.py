@@ -54,15 +54,17 @@ def skips_ahead(context: KernelContext) -> Match | None:
     text = f"{percent(part)} of the samples are in curand_init at {line_text(function, index)}"
     rows = np.flatnonzero(by_place(blame, causes(blame), places))
     # No more than the share of the samples: what the rest takes is seen there.
-    left = [_left(context, dict.fromkeys(places, min(end, part))) for end in _ENDS]
+    remaining = [_left(context, dict.fromkeys(places, min(end, part))) for end in _ENDS]
     return Match(
         title="random states skip ahead to a sequence for each thread",
         cure=_CURE,
         advice=f"{text}. {_CURE}",
         regions=regions(blame, context.program, context.kernel, rows),
         adjustments=(Adjustment(low=_ENDS[0], expected=_ENDS[1], high=_ENDS[2], reason=_REASON),),
-        measured_bound=relieved_bound(measured_loads(context), left[0], left[1], left[2], text),
-        relieves=as_reliefs(left[1], left[2]),
+        measured_bound=relieved_bound(
+            measured_loads(context), remaining[0], remaining[1], remaining[2], text
+        ),
+        relieves=as_reliefs(remaining[1], remaining[2]),
     )
 
 
@@ -71,8 +73,8 @@ _REASON: Final = "sequence 0 skips nothing, and Philox adds the sequence to a co
 
 def _left(context: KernelContext, gone: dict[tuple[FunctionId, int], float]) -> dict[str, float]:
     """What stays of each unit's load; the tables are read by requests of one pass each."""
-    left = {relief.resource: relief.remaining for relief in freed(context, gone)}
-    return left | ({L1_DATA: left[L1_REQUESTS]} if L1_REQUESTS in left else {})
+    remaining = {relief.resource: relief.remaining for relief in freed(context, gone)}
+    return remaining | ({L1_DATA: remaining[L1_REQUESTS]} if L1_REQUESTS in remaining else {})
 
 
 def _skipping(function: Function) -> list[int]:

@@ -119,21 +119,22 @@ def measured_range(context: KernelContext, bound: MeasuredBound) -> Range:
 
 
 def _say_units(
-    result: Range, measured: Sequence[Utilisation], relieves: Sequence[Relief], left: TimeLeft
+    result: Range, measured: Sequence[Utilisation], relieves: Sequence[Relief], time_left: TimeLeft
 ) -> None:
     """How the work of the units enters the expected value."""
     busiest, after = (busiest_after(measured, entries) for entries in ((), relieves))
-    if busiest is None or after is None or left.busy_now < constants.ANY_END:
+    if busiest is None or after is None or time_left.busy_now < constants.ANY_END:
         return
     text = unit_text(busiest.unit)
-    if left.busy < left.busy_now:
-        text += f", then units work {100 * left.busy:.0f} % of the present time"
+    if time_left.busy < time_left.busy_now:
+        text += f", then units work {100 * time_left.busy:.0f} % of the present time"
         if after.unit is not busiest.unit:
             text += f" ({unit_text(after.unit)})"
     result.reasons.append(
-        f"{text}: time left is {left.busy:.3f} + (1 - {left.busy_now:.3f}) x {left.waiting:.3f} = "
-        f"{left.apart:.3f} if waits and work do not overlap, {left.overlapped:.3f} if they do; expected is "
-        f"1 / sqrt({left.apart:.3f} x {left.overlapped:.3f}) = {1 / left.expected:.3f}"
+        f"{text}: time left is {time_left.busy:.3f} + (1 - {time_left.busy_now:.3f}) x "
+        f"{time_left.waiting:.3f} = {time_left.apart:.3f} if waits and work do not overlap, "
+        f"{time_left.overlapped:.3f} if they do; expected is 1 / sqrt({time_left.apart:.3f} x "
+        f"{time_left.overlapped:.3f}) = {1 / time_left.expected:.3f}"
     )
 
 
@@ -187,9 +188,9 @@ def _say_removed(result: Range, total: int, removed: float) -> None:
 
 def _digits(total: int, removed: float) -> str:
     """As many digits as the factor needs to come out when it is computed from them."""
-    wanted = f"{speedup(total, removed):.3f}"
+    rounded = f"{speedup(total, removed):.3f}"
     texts = [f"{removed:.{places}f}" for places in range(4)]
-    return next((text for text in texts if f"{speedup(total, float(text)):.3f}" == wanted), texts[-1])
+    return next((text for text in texts if f"{speedup(total, float(text)):.3f}" == rounded), texts[-1])
 
 
 def _say_chance(result: Range, total: int, removed: float) -> None:

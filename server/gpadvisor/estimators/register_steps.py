@@ -16,12 +16,12 @@ _NEAR: Final = 8
 """Registers of a thread that may be spared: one step of their allocation, 256 for a warp."""
 
 
-def held_by_registers(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> str:
+def held_by_registers(context: KernelContext, profile: KernelProfile, current: LaunchShape) -> str:
     """How many blocks the registers of an SM hold."""
     sm, registers = context.machine.sm, registers_per_thread(context.program, context.kernel, profile)
     return (
-        f"with {registers} registers per thread an SM holds {counted(now.fits, 'block')} of {now.threads}, "
-        f"{round(now.warps * sm.schedulers.value)} of {sm.max_warps.value} warps"
+        f"with {registers} registers per thread an SM holds {counted(current.fits, 'block')} of "
+        f"{current.threads}, {round(current.warps * sm.schedulers.value)} of {sm.max_warps.value} warps"
     )
 
 

@@ -51,14 +51,14 @@ def freed(
     for function in kernel_functions(context.program, context.kernel):
         if function.id not in weights:
             continue
-        own = weights[function.id]
-        now, then = _shares(function, gone), _shares(function, gone if best is None else best)
+        function_weights = weights[function.id]
+        current, then = _shares(function, gone), _shares(function, gone if best is None else best)
         moved = [index for number, index in elsewhere if number == function.id]
         for resource, indices in _loads(function).items():
-            total[resource] += float(own[indices].sum())
-            for sums, share in ((expected, now), (most, then)):
+            total[resource] += float(function_weights[indices].sum())
+            for sums, share in ((expected, current), (most, then)):
                 went = share[indices] if resource == ISSUE else _with(share, moved)[indices]
-                sums[resource] += float((went * own[indices]).sum())
+                sums[resource] += float((went * function_weights[indices]).sum())
     return tuple(
         Relief(
             resource=resource,
@@ -97,9 +97,9 @@ def executions(context: KernelContext) -> dict[FunctionId, Values] | None:
     """Per function and instruction how often warps executed it, as counted or, relatively, as sampled."""
     functions = kernel_functions(context.program, context.kernel)
     counted = {function.id: executed_warps(context.profile, function) for function in functions}
-    known = {number: values for number, values in counted.items() if values is not None}
-    if known and any(values.any() for values in known.values()):
-        return known
+    by_function = {number: values for number, values in counted.items() if values is not None}
+    if by_function and any(values.any() for values in by_function.values()):
+        return by_function
     sampled = {function.id: _issued(context, function) for function in functions}
     return sampled if any(values.any() for values in sampled.values()) else None
 
@@ -112,19 +112,19 @@ def _issued(context: KernelContext, function: Function) -> Values:
     issues = np.array(
         [stall_reason.stall_class is StallClass.ISSUED for stall_reason in context.blame.reasons], dtype=bool
     )
-    here = issues[rows.reason] & (rows.function == function.id) & (rows.use_index != NO_INDEX)
-    np.add.at(result, rows.use_index[here], rows.samples[here])
+    of_function = issues[rows.reason] & (rows.function == function.id) & (rows.use_index != NO_INDEX)
+    np.add.at(result, rows.use_index[of_function], rows.samples[of_function])
     return result
 
 
 @lru_cache(maxsize=64)
 def _loads(function: Function) -> dict[str, NDArray[np.intp]]:
     """The instructions of a function that load each resource."""
-    found: dict[str, list[int]] = {ISSUE: list(range(len(function.instructions)))}
+    by_resource: dict[str, list[int]] = {ISSUE: list(range(len(function.instructions)))}
     for index, instruction in enumerate(function.instructions):
         pipe = PIPES.get(instruction.info.pipe)
         if pipe is not None:
-            found.setdefault(pipe, []).append(index)
+            by_resource.setdefault(pipe, []).append(index)
         if instruction.info.pipe is Pipe.LSU and is_memory(instruction):
-            found.setdefault(L1_REQUESTS, []).append(index)
-    return {resource: np.array(at, dtype=np.intp) for resource, at in found.items()}
+            by_resource.setdefault(L1_REQUESTS, []).append(index)
+    return {resource: np.array(indices, dtype=np.intp) for resource, indices in by_resource.items()}

@@ -34,19 +34,19 @@ def relieved_bound(
         most: what it leaves at the high end.
         what: the change, in words.
     """
-    now, low, then, high = (
-        busiest_after(measured, as_reliefs(left, left)) for left in ({}, least, expected, most)
+    current, low, then, high = (
+        busiest_after(measured, as_reliefs(remaining, remaining)) for remaining in ({}, least, expected, most)
     )
-    if now is None or low is None or then is None or high is None or not now.load:
+    if current is None or low is None or then is None or high is None or not current.load:
         return None
-    unfilled = 1.0 - now.load
+    unfilled = 1.0 - current.load
     middle = 1 / (then.load + unfilled)
     return MeasuredBound(
         low=1 / (low.load + unfilled),
         expected=middle,
-        high=max(now.load / high.load, middle),
-        reason=f"{what}; {unit_text(now.unit)}, then "
-        f"{'still it' if then.unit.name == now.unit.name else then.unit.name} limits, at "
+        high=max(current.load / high.load, middle),
+        reason=f"{what}; {unit_text(current.unit)}, then "
+        f"{'still it' if then.unit.name == current.unit.name else then.unit.name} limits, at "
         f"{100 * then.load:.0f} % of the present time ({then.unit.metric})",
     )
 

@@ -79,22 +79,22 @@ def steps(loop: ProductLoop, profile: KernelProfile) -> tuple[ReuseStep, ReuseSt
         return least, least.between(most), most
     if loop.keeps_in_registers:
         wider = 1.0 if loop.windows else WIDEST_BYTES / (loop.values_per_load * loop.factor_bytes)
-        one, both = _kept(loop)
-        least = ReuseStep(requests=one, bytes_moved=one, overhead=one)
+        one_side, both = _kept(loop)
+        least = ReuseStep(requests=one_side, bytes_moved=one_side, overhead=one_side)
         fewer = both / min(constants.WIDER_BOTH, max(1.0, wider))
         most = ReuseStep(requests=fewer, bytes_moved=both, overhead=both)
         return least, least.between(most), most
     results = sqrt(loop.sums or 1)
-    edge, each = tile_edge(profile) * results, loop.values_per_product / 2  # operands
+    edge, operands = tile_edge(profile) * results, loop.values_per_product / 2  # operands
     along = loop.factor_bytes / WIDEST_BYTES  # loads for a value that comes with its neighbours
     across = max(along, 1 / results)
-    now = len(loop.loads) / len(loop.products)
+    loads_per_product = len(loop.loads) / len(loop.products)
     seen, unseen, several = (
-        min(1.0, then / now)
+        min(1.0, then / loads_per_product)
         for then in (
-            each * (along + across) + 4 / edge,
-            each * (1 + across) + 4 / edge,
-            each * (along + across) / 2 + 2 / edge,
+            operands * (along + across) + 4 / edge,
+            operands * (1 + across) + 4 / edge,
+            operands * (along + across) / 2 + 2 / edge,
         )
     )
     expected = ReuseStep(requests=seen, bytes_moved=seen, overhead=2 / edge)
@@ -115,9 +115,9 @@ def _kept(loop: ProductLoop) -> tuple[float, float]:
     """The share of the values still loaded with the shorter edge of the tile doubled, and with both."""
     if loop.tile is None:
         return constants.ONE_SIDE, constants.BOTH_SIDES
-    now, then, values = loop.tile, larger(loop.tile), loop.values_per_product
+    current, then, values = loop.tile, larger(loop.tile), loop.values_per_product
     return (
-        (1 / (2 * now[0]) + 1 / now[1]) / values,
+        (1 / (2 * current[0]) + 1 / current[1]) / values,
         (1 / then[0] + 1 / then[1]) / values,
     )
 
@@ -133,15 +133,15 @@ def left_after(
     """What a step leaves of each unit's load; what does not come from the loop stays."""
     inside = _share_of_accesses(context, profile, loop)
     needed = 1.0 if loop.keeps_in_registers else _needed(context, profile, loop)
-    left = dict.fromkeys(L1_UNITS, 1 - inside * (1 - step.bytes_moved * needed))
-    left[L1_REQUESTS] = left[LSU_PIPE] = 1 - inside * (1 - step.requests)
+    remaining = dict.fromkeys(L1_UNITS, 1 - inside * (1 - step.bytes_moved * needed))
+    remaining[L1_REQUESTS] = remaining[LSU_PIPE] = 1 - inside * (1 - step.requests)
     if loop.from_shared:  # the block's tile grows with its threads' tiles
-        left[L1_TO_L2] = left[L2] = left[DRAM] = 1 - inside * (1 - step.bytes_moved)
+        remaining[L1_TO_L2] = remaining[L2] = remaining[DRAM] = 1 - inside * (1 - step.bytes_moved)
     executed = executed_warps(profile, loop.function)
     if executed is None:  # nobody counted: the loop is taken for all that there is, as its accesses are
         executed = np.isin(np.arange(len(loop.function.instructions)), loop.indices).astype(float)
-    left |= _arithmetic(loop, executed, step)
-    return left | ({CONSTANT_CACHE: left[ADU_PIPE]} if ADU_PIPE in left else {})
+    remaining |= _arithmetic(loop, executed, step)
+    return remaining | ({CONSTANT_CACHE: remaining[ADU_PIPE]} if ADU_PIPE in remaining else {})
 
 
 def _needed(context: KernelContext, profile: KernelProfile, loop: ProductLoop) -> float:
@@ -150,9 +150,9 @@ def _needed(context: KernelContext, profile: KernelProfile, loop: ProductLoop) -
     sectors = metric(profile, "memory_l2_theoretical_sectors_global", loop.function)
     if traffic is None or sectors is None:
         return 1.0
-    asked = float(sectors[list(loop.loads)].sum())
+    requested = float(sectors[list(loop.loads)].sum())
     wasted = sum(traffic.scattered.get((loop.function.id, index), 0.0) for index in loop.loads)
-    return 1 - wasted / asked if asked else 1.0
+    return 1 - wasted / requested if requested else 1.0
 
 
 def _share_of_accesses(context: KernelContext, profile: KernelProfile, loop: ProductLoop) -> float:
@@ -175,7 +175,7 @@ def _share_of_accesses(context: KernelContext, profile: KernelProfile, loop: Pro
 def _arithmetic(loop: ProductLoop, executed: Values, step: ReuseStep) -> dict[str, float]:
     """Issue slots and integer work that go with the loads: the loop's own, against all of the function."""
     counts, gone = Counter[str](), Counter[str]()
-    left = (
+    remaining = (
         dict.fromkeys(loop.products, 1.0)
         | dict.fromkeys(loop.loads, step.requests)
         | dict.fromkeys(loop.constants, step.constants)
@@ -185,5 +185,5 @@ def _arithmetic(loop: ProductLoop, executed: Values, step: ReuseStep) -> dict[st
         for unit in {ISSUE, _PIPES.get(instruction.info.pipe, ISSUE)} - {LSU_PIPE}:
             counts[unit] += executed[index]
             if index in inside:
-                gone[unit] += executed[index] * (1 - left.get(index, step.overhead))
+                gone[unit] += executed[index] * (1 - remaining.get(index, step.overhead))
     return {unit: 1 - gone[unit] / total for unit, total in counts.items() if total}

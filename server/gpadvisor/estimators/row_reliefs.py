@@ -31,18 +31,18 @@ def row_reliefs(
     context: KernelContext, profile: KernelProfile, new: BlockShape, lanes: float
 ) -> tuple[Relief, ...]:
     """What full warps and longer rows take off the units; the bytes that are asked for stay."""
-    left = dict.fromkeys((warp.resource for warp in fewer_warps(1.0)), 1 / lanes) if lanes > 1 else {}
+    remaining = dict.fromkeys((warp.resource for warp in fewer_warps(1.0)), 1 / lanes) if lanes > 1 else {}
     traffic = kernel_traffic(context.program, context.kernel, profile)
     if traffic is None and lanes > 1:
-        return (*as_reliefs(left, left), *_uncounted(context, profile, new.block, lanes))
+        return (*as_reliefs(remaining, remaining), *_uncounted(context, profile, new.block, lanes))
     longer = new.block[0] > profile.launch.block[0] or is_along_y(new)
     if longer and traffic is not None and traffic.sectors:
         fewest = min(traffic.ideal_sectors, _asked_sectors(context, profile) or traffic.ideal_sectors)
-        left |= dict.fromkeys((L1_TO_L2, L2, DRAM), fewest / traffic.sectors)
+        remaining |= dict.fromkeys((L1_TO_L2, L2, DRAM), fewest / traffic.sectors)
         if traffic.requests and traffic.l1_wavefronts:
             passes = max(traffic.requests / lanes, fewest / SECTORS_PER_LINE) + traffic.wavefronts_shared
-            left |= dict.fromkeys((L1, L1_DATA), min(1.0, passes / traffic.l1_wavefronts))
-    return as_reliefs(left, left)
+            remaining |= dict.fromkeys((L1, L1_DATA), min(1.0, passes / traffic.l1_wavefronts))
+    return as_reliefs(remaining, remaining)
 
 
 def is_along_y(new: BlockShape) -> bool:

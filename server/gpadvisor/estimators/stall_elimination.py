@@ -40,13 +40,13 @@ def stall_elimination(context: KernelContext, match: Match) -> Estimate:
     if match.measured_bound is not None:
         return measured_range(context, match.measured_bound).ordered(paper, text)
     relieves = issue_relief(context.blame, match)
-    left = remaining(ISSUE, (*match.relieves, *relieves), best=False)
-    others = contention(context.blame, match) * (1 - left)
-    result = sampled_range(context, match, total, lambda factor: (matched + others) * factor, relieves)
-    if others > constants.ANY_END * total:
+    issue_left = remaining(ISSUE, (*match.relieves, *relieves), best=False)
+    contending = contention(context.blame, match) * (1 - issue_left)
+    result = sampled_range(context, match, total, lambda factor: (matched + contending) * factor, relieves)
+    if contending > constants.ANY_END * total:
         result.reasons.append(
-            f"{100 * (1 - left):.0f} % of the issued instructions go with it, and with them {others:.0f} "
-            "samples of other instructions that waited for their turn"
+            f"{100 * (1 - issue_left):.0f} % of the issued instructions go with it, and with them "
+            f"{contending:.0f} samples of other instructions that waited for their turn"
         )
     return result.ordered(paper, text)
 
@@ -77,8 +77,8 @@ def issue_relief(blame: Blame, match: Match) -> tuple[Relief, ...]:
     gone = int(rows.samples[matched[issued[rows.reason[matched]]]].sum())
     if not gone:
         return ()
-    left = 1 - gone / total
-    return (Relief(resource=ISSUE, remaining=left, remaining_best=left),)
+    share_left = 1 - gone / total
+    return (Relief(resource=ISSUE, remaining=share_left, remaining_best=share_left),)
 
 
 def elimination_text(total: int, matched: int, value: float) -> str:

@@ -21,10 +21,10 @@ from gpadvisor.model.profile import Evidence, KernelProfile
 
 def full_unit(profile: KernelProfile) -> Utilisation | None:
     """The busiest memory unit, if it is at its limit."""
-    found = [entry for entry in utilisations(profile) if entry.name in MEMORY_RESOURCES]
-    if any(entry.name in {L1_DATA, L1_REQUESTS, L1_TO_L2} for entry in found):
-        found = [entry for entry in found if entry.name != L1]  # its parts say more
-    busiest = max(found, key=lambda entry: entry.percent, default=None)
+    entries = [entry for entry in utilisations(profile) if entry.name in MEMORY_RESOURCES]
+    if any(entry.name in {L1_DATA, L1_REQUESTS, L1_TO_L2} for entry in entries):
+        entries = [entry for entry in entries if entry.name != L1]  # its parts say more
+    busiest = max(entries, key=lambda entry: entry.percent, default=None)
     return busiest if busiest is not None and busiest.percent >= constants.HIGH_PERCENT else None
 
 
@@ -53,17 +53,23 @@ def reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
     profile says that caches do: its hit rates are told, not found.
     """
     result = []
-    now, after = traffic.l1_wavefronts, traffic.ideal_l1_wavefronts
-    if now > after * constants.ABOUT and after > 0:
-        result.append(Relief(resource=L1_DATA, remaining=after / now, remaining_best=after / now))
-    kept = traffic.ideal_sectors / traffic.sectors if traffic.sectors else 1.0
+    wavefronts, after = traffic.l1_wavefronts, traffic.ideal_l1_wavefronts
+    if wavefronts > after * constants.ABOUT and after > 0:
+        result.append(
+            Relief(resource=L1_DATA, remaining=after / wavefronts, remaining_best=after / wavefronts)
+        )
+    sectors_kept = traffic.ideal_sectors / traffic.sectors if traffic.sectors else 1.0
     behind_l1, dram = traffic.l2_sectors(profile), traffic.dram_sectors(profile)
     for resource, moved in ((L1_TO_L2, behind_l1), (L2, behind_l1), (DRAM, dram)):
-        if moved and 0 < kept < 1 / constants.ABOUT:
+        if moved and 0 < sectors_kept < 1 / constants.ABOUT:
             modelled = profile.evidence is Evidence.MODELLED
-            left = kept if modelled else min(1.0, traffic.ideal_sectors / moved)
-            best = left if moved <= constants.ABOUT * traffic.ideal_sectors else min(left, kept)
-            result.append(Relief(resource=resource, remaining=left, remaining_best=best))
+            remaining = sectors_kept if modelled else min(1.0, traffic.ideal_sectors / moved)
+            best = (
+                remaining
+                if moved <= constants.ABOUT * traffic.ideal_sectors
+                else min(remaining, sectors_kept)
+            )
+            result.append(Relief(resource=resource, remaining=remaining, remaining_best=best))
     return tuple(result)
 
 

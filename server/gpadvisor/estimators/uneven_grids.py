@@ -22,11 +22,11 @@ def here(launch_shape: LaunchShape, sms: int) -> str:
     return f"{blocks} on {counted(sms, 'SM')} ({launch_shape.waves(sms):.2f} waves)"
 
 
-def last_wave(now: LaunchShape, sms: int) -> str:
+def last_wave(current: LaunchShape, sms: int) -> str:
     """What runs at once, and what comes after it."""
-    at_once = now.fits * sms
-    last = f"the last {now.blocks % at_once} leave warps missing at the end"
-    return f"{here(now, sms)}: {at_once} run at once, and {last}"
+    at_once = current.fits * sms
+    tail = f"the last {current.blocks % at_once} leave warps missing at the end"
+    return f"{here(current, sms)}: {at_once} run at once, and {tail}"
 
 
 def is_even(profile: KernelProfile, launch_shape: LaunchShape, sms: int) -> bool:
@@ -51,52 +51,55 @@ def tail(context: KernelContext, profile: KernelProfile, launch_shape: LaunchSha
 
 
 def fullest_sm(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, ratio: float
+    context: KernelContext, profile: KernelProfile, current: LaunchShape, free: Freedom, ratio: float
 ) -> Match | str:
     """Blocks of one SM more than of the mean: the others wait for it at the end; else why nothing helps.
 
     Differs from GPA: it looks at grids smaller than the SMs only.
     """
     sms = profile.device.sms or 1
-    late = tail(context, profile, now) if free.any_total else 1.0  # others run their last wave as well then
-    loss, idle = max(overfull(now.blocks, sms), late), idle_share(profile)
+    late = (
+        tail(context, profile, current) if free.any_total else 1.0
+    )  # others run their last wave as well then
+    loss, idle = max(overfull(current.blocks, sms), late), idle_share(profile)
     counted_loss = None if idle is None else max(late, 1 / max(constants.LEAST_TIME, 1 - idle))
-    new = _evener(context, profile, now, free)
+    new = _evener(context, profile, current, free)
     if new is None:
         why = free.block or free.grid
-        return f"{here(now, sms)}: the fullest SM has {percent(loss - 1)} more than the mean" + (
+        return f"{here(current, sms)}: the fullest SM has {percent(loss - 1)} more than the mean" + (
             f", but no other launch is possible: {why}" if why else ", and no smaller block evens that out"
         )
     evened = loss / overfull(new.blocks, sms)
     expected = evened if counted_loss is None else min(evened, counted_loss)
     words = (
         f"{new.blocks} blocks, {new.blocks // sms} for each SM, whose threads loop over the rest"
-        if new.threads == now.threads
+        if new.threads == current.threads
         else f"{new.blocks} blocks of {new.threads} threads"
     )
     return Match(
         title="the last blocks leave SMs idle"
-        if now.waves(sms) > 1
+        if current.waves(sms) > 1
         else "some SMs have more blocks than the others",
-        cure=f"Launch {words} instead of {now.blocks} of {now.threads}."
-        if new.threads != now.threads
+        cure=f"Launch {words} instead of {current.blocks} of {current.threads}."
+        if new.threads != current.threads
         else f"Launch {words}.",
-        advice=f"{now.blocks} blocks are {now.blocks / sms:.2f} for each of {sms} SMs, {now.fits} at once: "
-        f"some have {-(-now.blocks // sms)} in all, and the others wait for them. Launch {words}.",
+        advice=f"{current.blocks} blocks are {current.blocks / sms:.2f} for each of {sms} SMs, "
+        f"{current.fits} at once: some have {-(-current.blocks // sms)} in all, and the others wait for "
+        f"them. Launch {words}.",
         regions=(),
         adjustments=(_evens_out((expected - 1) / (evened - 1), idle),),
         parallel=ParallelTarget(
-            warps_now=now.warps,
+            warps_now=current.warps,
             # Registers that larger blocks leave over hold more warps; else the evening out is the gain.
-            warps_new=new.warps if REGISTERS in (now.limiter or "") else now.warps,
+            warps_new=new.warps if REGISTERS in (current.limiter or "") else current.warps,
             issue_ratio=ratio,
             factor=evened,
-            factor_reason=f"the fullest SM has {overfull(now.blocks, sms):.2f} times the blocks of the mean "
-            f"now, {overfull(new.blocks, sms):.2f} times then"
+            factor_reason=f"the fullest SM has {overfull(current.blocks, sms):.2f} times the blocks of the "
+            f"mean now, {overfull(new.blocks, sms):.2f} times then"
             + (f", and the last wave takes {late:.2f} times its share" if late > constants.SHOWN else ""),
-            blocks_now=now.blocks,
+            blocks_now=current.blocks,
             blocks_new=new.blocks,
-            threads_now=now.threads,
+            threads_now=current.threads,
             threads_new=new.threads,
             limiter="grid",
             busy_sms_now=sms,

@@ -44,9 +44,9 @@ def uneven_work(
                     where = line_text(function, start)
                     text = f"Only {percent(part)} of the warps at the barrier run {where}."
                     few = [
-                        one
-                        for one in between
-                        if executed[function.blocks[one].start] < constants.MAJORITY * executed[index]
+                        block
+                        for block in between
+                        if executed[function.blocks[block].start] < constants.MAJORITY * executed[index]
                     ]
                     single = _is_one_for_each_lane(context, function, few, index)
                     cure = "" if single else _shared_out(function, few, where, part)

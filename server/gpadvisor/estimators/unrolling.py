@@ -112,8 +112,8 @@ def _overlap(blame: Blame, function: Function, loop: LoopId, rows: Rows) -> tupl
     for row in rows.tolist():
         weights[int(blame.rows.def_index[row])] += int(blame.rows.latency[row])
     heaviest = weights.most_common(_RECURRENCE_LIMIT)
-    seen = sum(weight for _, weight in heaviest)
-    if not seen:
+    covered = sum(weight for _, weight in heaviest)
+    if not covered:
         return None, 1.0, 0.0
     parts: Counter[str] = Counter()
     loads = 0
@@ -123,10 +123,12 @@ def _overlap(blame: Blame, function: Function, loop: LoopId, rows: Rows) -> tupl
         opcode_info = function.instructions[index].info
         if not hindrance and opcode_info.opclass is OpcodeClass.LOAD and opcode_info.space in DEVICE_SPACES:
             loads += weight
-    said = [f"{percent(parts[kind] / seen)} of its latency {kind}" for kind in _HINDRANCES if parts[kind]]
-    never = (parts[_CARRIED] + parts[_ATOMIC]) / seen
-    free = 1 - sum(parts[kind] for kind in _HINDRANCES) / seen
-    return (free, " and ".join(said)) if said else None, 1 - never, loads / seen
+    phrases = [
+        f"{percent(parts[kind] / covered)} of its latency {kind}" for kind in _HINDRANCES if parts[kind]
+    ]
+    never = (parts[_CARRIED] + parts[_ATOMIC]) / covered
+    free = 1 - sum(parts[kind] for kind in _HINDRANCES) / covered
+    return (free, " and ".join(phrases)) if phrases else None, 1 - never, loads / covered
 
 
 _CARRIED: Final = "is on values carried from pass to pass"
@@ -190,8 +192,8 @@ def _already(facts: LoopFacts) -> _Check:
     if facts.copies < 2 or facts.copies_reason is None:
         return None
     # The wait for one pass is shared by those in flight: of 1 - 1 / 4, so many copies have had their part.
-    left = max(0.0, 1 - facts.copies / UNROLL) / (1 - 1 / UNROLL)
-    return left, f"it is unrolled already: {facts.copies_reason}"
+    remaining = max(0.0, 1 - facts.copies / UNROLL) / (1 - 1 / UNROLL)
+    return remaining, f"it is unrolled already: {facts.copies_reason}"
 
 
 def _barrier(facts: LoopFacts) -> _Check:
@@ -261,21 +263,22 @@ def _registers(context: KernelContext, function: Function, loop: LoopId, facts: 
         for index in facts.indices
         if function.instructions[index].info.opclass is OpcodeClass.LOAD and every_pass(function, loop, index)
     )
-    wanted = registers + (UNROLL - 1) * loaded
+    registers_needed = registers + (UNROLL - 1) * loaded
     cap = context.machine.sm.max_registers_per_thread.value
-    if wanted > cap:
-        return constants.HELD, f"{UNROLL} passes in flight want about {wanted} of {cap} registers"
+    if registers_needed > cap:
+        return constants.HELD, f"{UNROLL} passes in flight want about {registers_needed} of {cap} registers"
     if context.profile is None or not context.occupancy.warps_per_sm:
         return None
     after = occupancy(
         context.machine.sm,
         threads_per_block=max(1, context.profile.launch.threads_per_block),
-        registers_per_thread=wanted,
+        registers_per_thread=registers_needed,
         shared_bytes=shared_bytes(context.program, context.kernel, context.profile) or 0,
     ).warps_per_sm
-    now = context.occupancy.warps_per_sm
-    if after is None or after >= now:
+    warps_now = context.occupancy.warps_per_sm
+    if after is None or after >= warps_now:
         return None
-    return after / now, (
-        f"{UNROLL} passes in flight want about {wanted} registers, which leaves {after} of {now} warps per SM"
+    return after / warps_now, (
+        f"{UNROLL} passes in flight want about {registers_needed} registers, "
+        f"which leaves {after} of {warps_now} warps per SM"
     )

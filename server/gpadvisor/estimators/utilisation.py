@@ -116,22 +116,26 @@ _ALWAYS: Final = frozenset({DRAM, L2, L1, L1_DATA, L1_REQUESTS, ISSUE})
 @lru_cache(maxsize=16)
 def utilisations(profile: KernelProfile) -> tuple[Utilisation, ...]:
     """The measured ones, busiest first; units that a report does not have are left out."""
-    found = list(_measured(profile))
-    cache = max((entry.percent for entry in found if entry.name == CONSTANT_CACHE), default=0.0)
+    entries = list(_measured(profile))
+    cache = max((entry.percent for entry in entries if entry.name == CONSTANT_CACHE), default=0.0)
     # The pipe that feeds the constant cache is as full as the cache makes it.
-    found = [
-        entry for entry in found if entry.name != ADU_PIPE or entry.percent > cache + constants.IN_USE_PERCENT
+    entries = [
+        entry
+        for entry in entries
+        if entry.name != ADU_PIPE or entry.percent > cache + constants.IN_USE_PERCENT
     ]
-    parts = [entry.percent for entry in found if entry.name not in _WHOLES]
+    parts = [entry.percent for entry in entries if entry.name not in _WHOLES]
     busiest = max(parts, default=0.0)
-    found = [entry for entry in found if entry.name in _ALWAYS or entry.percent >= constants.IN_USE_PERCENT]
+    entries = [
+        entry for entry in entries if entry.name in _ALWAYS or entry.percent >= constants.IN_USE_PERCENT
+    ]
     # A whole is the largest of its parts: it says something new only where that part is not known here.
-    kept = [
+    distinct = [
         entry if entry.name not in _WHOLES else _named_by_breakdown(profile, entry)
-        for entry in found
+        for entry in entries
         if entry.name not in _WHOLES or entry.percent > busiest + constants.IN_USE_PERCENT
     ]
-    return tuple(sorted(kept, key=lambda entry: -entry.percent))
+    return tuple(sorted(distinct, key=lambda entry: -entry.percent))
 
 
 def where_work_is(profile: KernelProfile, measured: Sequence[Utilisation]) -> tuple[Utilisation, ...]:
@@ -188,8 +192,8 @@ def _others(profile: KernelProfile) -> Iterator[Utilisation]:
             bases.setdefault(f"{pipe[1].upper()} pipe", []).append(base)
         elif unit.isalnum() and unit not in _NAMED_UNITS:
             bases.setdefault(unit, []).append(base)
-    for name, known in bases.items():
-        entry = None if name in _METRICS else _busiest(profile, name, sorted(known))
+    for name, unit_bases in bases.items():
+        entry = None if name in _METRICS else _busiest(profile, name, sorted(unit_bases))
         if entry is not None and 0.0 <= entry.percent <= 1000.0:
             yield entry
 
@@ -254,11 +258,11 @@ def measured_loads(context: KernelContext) -> tuple[Utilisation, ...]:
 
 def while_active(profile: KernelProfile, measured: Sequence[Utilisation]) -> tuple[Utilisation, ...]:
     """Utilisations per elapsed cycle as shares of the time in which warps are there."""
-    device, each = active_share(profile), mean_active_share(profile)
+    device, mean_share = active_share(profile), mean_active_share(profile)
     return tuple(
         entry
         if share is None or not entry.metric.endswith("_elapsed")
         else replace(entry, percent=min(max(constants.PEAK_PERCENT, entry.percent), entry.percent / share))
         for entry in measured
-        for share in (device if entry.name in _OF_THE_DEVICE else each,)
+        for share in (device if entry.name in _OF_THE_DEVICE else mean_share,)
     )

@@ -66,7 +66,7 @@ def access_shape(
         return AccessShape(Lie.UNKNOWN)
     if isinstance(first, Lie) or isinstance(second, Lie):
         return AccessShape(first if isinstance(first, Lie) else Lie.UNKNOWN)
-    steps, others = _steps(first), _steps(second)
+    steps, second_steps = _steps(first), _steps(second)
     run = _run(steps)
     if run == 1:
         return AccessShape(Lie.UNKNOWN)
@@ -75,13 +75,13 @@ def access_shape(
         return AccessShape(Lie.SAME, run=run)
     if distance == width:
         return AccessShape(Lie.NEIGHBOURS, distance, run)
-    return AccessShape(Lie.APART if steps[0] == others[0] else Lie.ROWS, distance, run)
+    return AccessShape(Lie.APART if steps[0] == second_steps[0] else Lie.ROWS, distance, run)
 
 
 def distance_of_runs(run: Neighbours, shape: AccessShape) -> int:
     """Bytes between the runs of neighbouring threads; of runs side by side where it is not known."""
-    known = shape.lie in {Lie.SAME, Lie.NEIGHBOURS, Lie.APART}
-    return shape.distance if known else len(run.indices) * run.width_bytes
+    regular = shape.lie in {Lie.SAME, Lie.NEIGHBOURS, Lie.APART}
+    return shape.distance if regular else len(run.indices) * run.width_bytes
 
 
 def widest_aligned(run: Neighbours, shape: AccessShape, step: int | None = None) -> int:
@@ -92,7 +92,7 @@ def widest_aligned(run: Neighbours, shape: AccessShape, step: int | None = None)
     """
     apart = [distance_of_runs(run, shape), *([] if step is None else [step])]
     wide = run.width_bytes * run.per_access
-    while wide > run.width_bytes and any(one % wide for one in apart):
+    while wide > run.width_bytes and any(distance % wide for distance in apart):
         wide //= 2
     return wide
 
@@ -105,11 +105,11 @@ def scattered_by_swap(function: Function, index: int, form: CodeForm, launch: La
 @lru_cache(maxsize=256)
 def _scattered_by_swap(function: Function, loop: LoopId | None, form: CodeForm, launch: Launch) -> int | None:
     inside = range(len(function.instructions)) if loop is None else loop_indices(function, loop)
-    for other in inside:
-        if is_global(function.instructions[other]):
-            together = not _is_spread(access_shape(function, other, form, launch))
-            if together and _is_spread(access_shape(function, other, form, launch, swapped=True)):
-                return other
+    for access in inside:
+        if is_global(function.instructions[access]):
+            together = not _is_spread(access_shape(function, access, form, launch))
+            if together and _is_spread(access_shape(function, access, form, launch, swapped=True)):
+                return access
     return None
 
 
@@ -181,19 +181,25 @@ def conflict(function: Function, index: int, form: CodeForm, launch: Launch) -> 
         return None
     run = _run(_steps(addresses))
     pairs = list(_sharing(addresses, width))
-    within = [abs(int(addresses[1] - addresses[0])) for one, other in pairs if one // run == other // run]
+    within = [
+        abs(int(addresses[1] - addresses[0]))
+        for lane, other_lane in pairs
+        if lane // run == other_lane // run
+    ]
     if run > 1 and within and 0 < within[0] < _BANK_BYTES * _BANKS:
         return Conflict(turns=turns, distance=within[0])
-    between = min(abs(int(addresses[one] - addresses[other])) for one, other in pairs)
+    between = min(abs(int(addresses[lane] - addresses[other_lane])) for lane, other_lane in pairs)
     (row, several), step = _row(function, index, between), widest_shared(function)
     start = addresses - addresses.min()
     after = {pad: _turns(start + start // row * pad, width) for pad in range(step, 4 * step + 1, step)}
-    pad = min(after, key=lambda one: (after[one], one))
+    pad = min(after, key=lambda padding: (after[padding], padding))
     if after[pad] >= turns:
         return Conflict(turns=turns)
-    other = _addresses(function, index, form, launch, _ARGUMENTS[1], shared=True)
-    known = isinstance(other, np.ndarray) and bool((_steps(other) == _steps(addresses)).all())
-    row_of_array = row if known else None
+    other_addresses = _addresses(function, index, form, launch, _ARGUMENTS[1], shared=True)
+    same_steps = isinstance(other_addresses, np.ndarray) and bool(
+        (_steps(other_addresses) == _steps(addresses)).all()
+    )
+    row_of_array = row if same_steps else None
     return Conflict(turns=turns, row=row_of_array, pad=pad, after=after[pad], several=several)
 
 
@@ -205,13 +211,13 @@ def shared_passes(function: Function, index: int, form: CodeForm, launch: Launch
     addresses = _addresses(function, index, form, launch, _ARGUMENTS[0], shared=True)
     if addresses is None or isinstance(addresses, Lie):
         return None
-    width, taken, fewest = _width(function, index), 0, 0
+    width, turns, fewest = _width(function, index), 0, 0
     together = WARP if width <= _BANK_BYTES else WARP // 2
     for start in range(0, WARP, together):
-        wanted = {word for lane in range(start, start + together) for word in _words(addresses, lane, width)}
-        taken += int(np.bincount([word % _BANKS for word in wanted], minlength=_BANKS).max())
-        fewest += -(-len(wanted) // _BANKS)
-    return taken, fewest
+        words = {word for lane in range(start, start + together) for word in _words(addresses, lane, width)}
+        turns += int(np.bincount([word % _BANKS for word in words], minlength=_BANKS).max())
+        fewest += -(-len(words) // _BANKS)
+    return turns, fewest
 
 
 def words_of_a_warp(function: Function, index: int, form: CodeForm, launch: Launch) -> int | Lie | None:
@@ -234,8 +240,8 @@ def sectors_of_a_warp(
     if addresses is None or isinstance(addresses, Lie):
         return None
     width, places = _width(function, index), {*addresses.tolist()}
-    taken = {end // SECTOR_BYTES for first in places for end in (first, first + width - 1)}
-    return len(taken), len(places) * width / SECTOR_BYTES
+    sectors = {end // SECTOR_BYTES for first in places for end in (first, first + width - 1)}
+    return len(sectors), len(places) * width / SECTOR_BYTES
 
 
 def is_for_one_thread(function: Function, index: int, form: CodeForm, launch: Launch) -> bool:
@@ -243,11 +249,13 @@ def is_for_one_thread(function: Function, index: int, form: CodeForm, launch: La
     values, block = _values(function, form, launch, _ARGUMENTS[0]), int(function.block_of[index])
     block_id = function.idom[block]
     while block_id is not None:
-        last, ways = function.blocks[block_id].end - 1, function.blocks[block_id].successors
-        guard = function.instructions[last].guard
-        decides = guard is not None and not all(_reaches(function, int(way), block) for way, _ in ways)
+        branch, ways = function.blocks[block_id].end - 1, function.blocks[block_id].successors
+        guard = function.instructions[branch].guard
+        decides = guard is not None and not all(
+            _reaches(function, int(successor), block) for successor, _ in ways
+        )
         for definition in (
-            function.reaching.definitions(last, guard.register) if guard is not None and decides else ()
+            function.reaching.definitions(branch, guard.register) if guard is not None and decides else ()
         ):
             compare = function.instructions[definition]
             if compare.opcode == "ISETP" and not {"EQ", "NE"}.isdisjoint(compare.modifiers):
@@ -260,14 +268,14 @@ def is_for_one_thread(function: Function, index: int, form: CodeForm, launch: La
     return False
 
 
-def _reaches(function: Function, start: int, wanted: int) -> bool:
+def _reaches(function: Function, start: int, target: int) -> bool:
     pending, visited = [start], set[int]()
-    while pending and wanted not in visited:
+    while pending and target not in visited:
         block = pending.pop()
         if block not in visited:
             visited.add(block)
             pending += [int(block_id) for block_id, _ in function.blocks[block].successors]
-    return wanted in visited
+    return target in visited
 
 
 def _run(steps: Lanes) -> int:
@@ -285,15 +293,18 @@ def _row(function: Function, index: int, between: int) -> tuple[int, bool]:
     match = _OFFSET.search(function.instructions[index].operands)
     block = function.blocks[int(function.block_of[index])]
     offsets = {
-        int(other[2] or "0", 16)
+        int(offset_match[2] or "0", 16)
         for instruction in function.instructions[block.start : block.end]
         if match is not None and is_shared(instruction)
-        for other in _OFFSET.finditer(instruction.operands)
-        if other[1] == match[1]
+        for offset_match in _OFFSET.finditer(instruction.operands)
+        if offset_match[1] == match[1]
     }
-    apart = {abs(offset - other) for offset in offsets for other in offsets}
-    row = min((own for own in apart if own >= _BANK_BYTES * _BANKS and between % own == 0), default=between)
-    return row, row != between and any(own % row for own in apart)
+    apart = {abs(offset - second) for offset in offsets for second in offsets}
+    row = min(
+        (row_bytes for row_bytes in apart if row_bytes >= _BANK_BYTES * _BANKS and between % row_bytes == 0),
+        default=between,
+    )
+    return row, row != between and any(row_bytes % row for row_bytes in apart)
 
 
 def widest_shared(function: Function) -> int:
@@ -314,10 +325,10 @@ def feeds_tensor_cores(function: Function, index: int) -> bool:
     readers = _readers_for_tensor_cores(function)
     pending, visited = [index], {index}
     while pending:
-        made = pending.pop()
-        for read in function.instructions[made].defs:
+        definition = pending.pop()
+        for read in function.instructions[definition].defs:
             for use in readers.get(read, ()):
-                if use in visited or made not in definitions(use, read):
+                if use in visited or definition not in definitions(use, read):
                     continue
                 if function.instructions[use].opcode not in _PASSING:
                     return True
@@ -344,10 +355,10 @@ def _turns(addresses: Lanes, width: int) -> int:
     """Passes through shared memory: the threads that fill the banks at a time, each bank one word a pass."""
     total = 0
     for start in range(0, WARP, _together(width)):
-        wanted = {
+        words = {
             word for lane in range(start, start + _together(width)) for word in _words(addresses, lane, width)
         }
-        total += int(np.bincount([word % _BANKS for word in wanted], minlength=_BANKS).max())
+        total += int(np.bincount([word % _BANKS for word in words], minlength=_BANKS).max())
     return total
 
 
@@ -363,8 +374,8 @@ def _words(addresses: Lanes, lane: int, width: int) -> range:
 
 def _sharing(addresses: Lanes, width: int) -> Iterator[tuple[int, int]]:
     """Threads that go to different words of one bank at a time."""
-    for one in range(WARP):
-        for other in range(one + 1, (one // _together(width) + 1) * _together(width)):
-            mine, theirs = _words(addresses, one, width), _words(addresses, other, width)
+    for lane in range(WARP):
+        for other_lane in range(lane + 1, (lane // _together(width) + 1) * _together(width)):
+            mine, theirs = _words(addresses, lane, width), _words(addresses, other_lane, width)
             if mine != theirs and {word % _BANKS for word in mine} & {word % _BANKS for word in theirs}:
-                yield one, other
+                yield lane, other_lane

@@ -53,11 +53,11 @@ def _step_of(function: Function, index: int) -> int | None:
 @lru_cache(maxsize=64)
 def _writers(function: Function, loop: LoopId) -> dict[Register, tuple[int, ...]]:
     """The instructions of a loop that write each register."""
-    found: dict[Register, list[int]] = {}
+    writers: dict[Register, list[int]] = {}
     for index in loop_facts(function, loop).indices:
         for register in function.instructions[index].defs:
-            found.setdefault(register, []).append(index)
-    return {register: tuple(writers) for register, writers in found.items()}
+            writers.setdefault(register, []).append(index)
+    return {register: tuple(writers) for register, writers in writers.items()}
 
 
 def _reaching(writers: tuple[int, ...], use: int) -> tuple[int, ...]:
@@ -79,9 +79,9 @@ def kept_in_memory(function: Function) -> frozenset[int]:
     for loop in function.loops:
         facts = loop_facts(function, loop.id)
         code = {index: function.instructions[index] for index in facts.indices}
-        if facts.has_inner or any(one.info.opclass in _SHOWS_OTHERS for one in code.values()):
+        if facts.has_inner or any(instruction.info.opclass in _SHOWS_OTHERS for instruction in code.values()):
             continue
-        changed = {written for one in code.values() for written in one.defs}
+        changed = {written for instruction in code.values() for written in instruction.defs}
         by_place: dict[tuple[MemorySpace | None, str], list[int]] = {}
         for index, instruction in code.items():
             if (
@@ -125,14 +125,14 @@ def kept_in_passes(function: Function) -> tuple[tuple[int, ...], ...]:
     is why the compiler left them. Where only loads at other distances from the same register are between
     them, or the element itself is read, it is volatile: other threads read it.
     """
-    found: list[tuple[int, ...]] = []
+    groups: list[tuple[int, ...]] = []
     for block in function.blocks:
         runs: dict[tuple[MemorySpace | None, str], list[int]] = {}
         for index in range(block.start, block.end):
             instruction = function.instructions[index]
             space, opclass = instruction.info.space, instruction.info.opclass
             if opclass in _SHOWS_OTHERS:
-                found += map(tuple, runs.values())
+                groups += map(tuple, runs.values())
                 runs = {}
             elif space in _HELD_SPACES and opclass in _PLAIN and "STRONG" not in instruction.modifiers:
                 place = (space, _address(instruction))
@@ -141,24 +141,24 @@ def kept_in_passes(function: Function) -> tuple[tuple[int, ...], ...]:
                 elif _NAMES.search(place[1]):
                     run = runs.setdefault(place, [])
                     if run and not _may_be_read(function, run[-1], index):
-                        found.append(tuple(run))
+                        groups.append(tuple(run))
                         run.clear()
                     run.append(index)
             written = {register_name(register) for register in instruction.defs}
             moved = [key for key in runs if not written.isdisjoint(_NAMES.findall(key[1]))]
-            found += (tuple(runs.pop(key)) for key in moved)
-        found += map(tuple, runs.values())
-    return tuple(run for run in found if len(run) > 1)
+            groups += (tuple(runs.pop(key)) for key in moved)
+        groups += map(tuple, runs.values())
+    return tuple(run for run in groups if len(run) > 1)
 
 
 def _may_be_read(function: Function, first: int, last: int) -> bool:
     """Whether a load between two stores of a place may read it: not by the same register."""
     store = function.instructions[first]
-    own = set(_NAMES.findall(_address(store)))
+    names = set(_NAMES.findall(_address(store)))
     return any(
         instruction.info.opclass is OpcodeClass.LOAD
         and instruction.info.space is store.info.space
-        and own.isdisjoint(_NAMES.findall(_address(instruction)))
+        and names.isdisjoint(_NAMES.findall(_address(instruction)))
         for instruction in function.instructions[first + 1 : last]
     )
 
@@ -169,8 +169,8 @@ def _stores_sum(function: Function, loop: LoopId, store: int) -> bool:
     if value is None:
         return False
     indices = list(loop_facts(function, loop).indices)
-    made = last_writer(function, indices, Register(int(value[1])), store)
-    return made is not None and is_recurrence(function, loop, made)
+    writer = last_writer(function, indices, Register(int(value[1])), store)
+    return writer is not None and is_recurrence(function, loop, writer)
 
 
 _VALUE: Final = re.compile(r"\], R(\d+)")

@@ -54,8 +54,10 @@ class Sum:
 
 
 def _sum(terms: Mapping[str, int], constant: int) -> Sum:
-    kept = {name: _signed(factor) for name, factor in terms.items()}
-    return Sum(tuple(sorted((name, factor) for name, factor in kept.items() if factor)), _signed(constant))
+    signed_terms = {name: _signed(factor) for name, factor in terms.items()}
+    return Sum(
+        tuple(sorted((name, factor) for name, factor in signed_terms.items() if factor)), _signed(constant)
+    )
 
 
 def _signed(value: int) -> int:
@@ -248,15 +250,17 @@ def _in_block(function: Function, block: Block, *, any_guard: bool) -> list[Neig
                 key = (instruction.opcode, width, guard, address.terms)
                 groups[key].setdefault(address.constant, index)
         values.execute(index, instruction)
-    return [run for (_, width, *_), at in groups.items() for run in _runs(at, int(str(width)))]
+    return [
+        run for (_, width, *_), by_constant in groups.items() for run in _runs(by_constant, int(str(width)))
+    ]
 
 
-def _runs(at: Mapping[int, int], width: int) -> list[Neighbours]:
-    found: list[list[int]] = []
-    last: int | None = None
-    for constant in sorted(at):
-        if last is None or constant != last + width:
-            found.append([])
-        found[-1].append(at[constant])
-        last = constant
-    return [Neighbours(tuple(run), width) for run in found if len(run) > 1]
+def _runs(by_constant: Mapping[int, int], width: int) -> list[Neighbours]:
+    runs: list[list[int]] = []
+    previous: int | None = None
+    for constant in sorted(by_constant):
+        if previous is None or constant != previous + width:
+            runs.append([])
+        runs[-1].append(by_constant[constant])
+        previous = constant
+    return [Neighbours(tuple(run), width) for run in runs if len(run) > 1]

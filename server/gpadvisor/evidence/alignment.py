@@ -31,23 +31,25 @@ class Alignment:
     def _successors(self, block: int) -> list[int]:
         own = self._function.blocks[block]
         ways = [int(successor) for successor, _ in own.successors]
-        last = self._function.instructions[own.end - 1]
-        if not ways or (last.info.opclass in _LEAVES and last.guard is not None):
+        branch = self._function.instructions[own.end - 1]
+        if not ways or (branch.info.opclass in _LEAVES and branch.guard is not None):
             ways.append(_EXIT)
         return ways
 
     def _dependences(self) -> list[set[tuple[int, int]]]:
         """By block the branches that decide on it: their block, and the way that leads to it."""
         # Post-dominators are dominators of the reversed graph.
-        backwards = nx.DiGraph([(way, block) for block, ways in enumerate(self._ways) for way in ways])
+        backwards = nx.DiGraph(
+            [(successor, block) for block, ways in enumerate(self._ways) for successor in ways]
+        )
         backwards.add_node(_EXIT)
         above = nx.immediate_dominators(backwards, _EXIT)
         result: list[set[tuple[int, int]]] = [set() for _ in self._ways]
         for block, ways in enumerate(self._ways):
-            for way in ways if len(ways) > 1 else ():
-                index: int | None = way
+            for successor in ways if len(ways) > 1 else ():
+                index: int | None = successor
                 while index is not None and index not in {_EXIT, above.get(block)}:
-                    result[index].add((block, way))
+                    result[index].add((block, successor))
                     index = above.get(index)
         return result
 
@@ -66,18 +68,20 @@ class Alignment:
             if block in visited:
                 continue
             visited.add(block)
-            for branch, way in self._deciding[block]:
-                others = [other for other in self._ways[branch] if other != way]
-                if any(self._reaches(other, barriers) for other in others) and self._differs(branch):
+            for branch, successor in self._deciding[block]:
+                other_ways = [candidate for candidate in self._ways[branch] if candidate != successor]
+                if any(self._reaches(candidate, barriers) for candidate in other_ways) and self._differs(
+                    branch
+                ):
                     return False
                 pending.append(branch)
         return True
 
-    def _reaches(self, start: int, wanted: set[int]) -> bool:
+    def _reaches(self, start: int, targets: set[int]) -> bool:
         pending, visited = [start], {_EXIT}
         while pending:
             block = pending.pop()
-            if block in wanted:
+            if block in targets:
                 return True
             if block not in visited:
                 visited.add(block)
@@ -97,15 +101,15 @@ class Alignment:
         while pending:
             index = pending.pop()
             for register in self._function.instructions[index].uses:
-                found = self._reaching.definitions(index, register)
-                for definition in found:
+                definitions = self._reaching.definitions(index, register)
+                for definition in definitions:
                     if definition in visited:
                         continue
                     if len(visited) > _SLICE_LIMIT or _is_own(self._function.instructions[definition]):
                         return True
                     visited.add(definition)
                     pending.append(definition)
-                    if len(found) > 1:  # which of them it is depends on the way taken
+                    if len(definitions) > 1:  # which of them it is depends on the way taken
                         ends = {
                             self._function.blocks[block].end - 1
                             for block, _ in self._deciding[int(self._function.block_of[definition])]

@@ -26,8 +26,8 @@ def same_array(function: Function, first: int, second: int) -> bool:
 
     Not known is no: then the arrays may be different ones.
     """
-    one, other = _parameters(function, first), _parameters(function, second)
-    return bool(one) and one == other
+    first_parameters, second_parameters = _parameters(function, first), _parameters(function, second)
+    return bool(first_parameters) and first_parameters == second_parameters
 
 
 def same_pointer(function: Function, first: int, second: int) -> bool:
@@ -41,8 +41,8 @@ def same_pointer(function: Function, first: int, second: int) -> bool:
 def is_pointer_from_memory(function: Function, access: int) -> bool:
     """Whether the pointer itself was loaded, or is a constant: no parameter is there to be marked."""
     makers = [function.instructions[index] for index in address_makers(function, access)]
-    named = any(_PARAMETER.search(maker.operands) for maker in makers)
-    return not named and any(
+    is_parameter = any(_PARAMETER.search(maker.operands) for maker in makers)
+    return not is_parameter and any(
         (is_memory(instruction) and instruction.info.space not in _OWN) or _VARIABLE in instruction.operands
         for instruction in makers
     )
@@ -50,9 +50,9 @@ def is_pointer_from_memory(function: Function, access: int) -> bool:
 
 def _is_made_of(function: Function, access: int, base: int) -> bool:
     """Whether all registers of an access's address also make that of another one."""
-    made, registers = address_makers(function, access), address_registers(function, base)
+    makers, registers = address_makers(function, access), address_registers(function, base)
     return bool(registers) and all(
-        made & function.reaching.definitions(base, register) for register in registers
+        makers & function.reaching.definitions(base, register) for register in registers
     )
 
 
@@ -82,7 +82,7 @@ def _base(function: Function, access: int) -> frozenset[str]:
     """The parameters that an address of 64 bits begins with; several where offsets are not told apart."""
     pending = [(access, register) for register in address_registers(function, access)]
     visited: set[int] = set()
-    found = set[str]()
+    parameters = set[str]()
     while pending and len(visited) < _SLICE_LIMIT:
         index, register = pending.pop()
         for definition in function.reaching.definitions(index, register) - visited:
@@ -92,10 +92,10 @@ def _base(function: Function, access: int) -> frozenset[str]:
                 return frozenset()  # the pointer itself was loaded
             wide = maker.opcode == "IMAD" and "WIDE" in maker.modifiers
             operands = _BUT_THE_SUMMAND.sub("", maker.operands) if wide else maker.operands
-            found.update(_PARAMETER.findall(operands))
+            parameters.update(_PARAMETER.findall(operands))
             names = set(_REGISTER.findall(operands))
             pending += [(definition, used) for used in maker.uses if _name(used) in names]
-    return frozenset(found)
+    return frozenset(parameters)
 
 
 def is_indexed_by_data(function: Function, access: int) -> bool:

@@ -65,7 +65,7 @@ def needless_barriers(
         program: where they are looked for.
         others: the other code that may have its lines; None where it is not known.
     """
-    needed = {line for one in (program, *(others or ())) for line in _needed_lines(one)}
+    needed = {line for code in (program, *(others or ())) for line in _needed_lines(code)}
     return {
         (function.id, index): kind
         for function in program.functions
@@ -127,13 +127,13 @@ def needless_in(function: Function) -> Mapping[int, Needless]:
         return {}
     if _reads_what_nothing_writes(function):
         return {}
-    left = set(barriers)
+    remaining = set(barriers)
     needless: dict[int, Needless] = {}
     for index in reversed(barriers):
-        kind = _needless(function, index, left)
+        kind = _needless(function, index, remaining)
         if kind is not None:
             needless[index] = kind
-            left.remove(index)
+            remaining.remove(index)
     blocks = {int(function.block_of[index]) for index in barriers}
     if needless:
         alignment = Alignment(function)
@@ -168,11 +168,14 @@ def _needless(function: Function, index: int, barriers: set[int]) -> Needless | 
         return None
     own = _reads_own(function, index, before, after)
     meeting = {
-        (one, other)
+        (first_kind, second_kind)
         for position in before
         for to in after
-        if _meet(one := _kind(function.instructions[position]), other := _kind(function.instructions[to]))
-        and not (own and (one[0] is MemorySpace.SHARED or _in_two_arrays(function, position, to)))
+        if _meet(
+            first_kind := _kind(function.instructions[position]),
+            second_kind := _kind(function.instructions[to]),
+        )
+        and not (own and (first_kind[0] is MemorySpace.SHARED or _in_two_arrays(function, position, to)))
     }
     if not meeting:
         alone = own and {*_shared_accesses(function)} <= {*before, *after}
@@ -180,7 +183,7 @@ def _needless(function: Function, index: int, barriers: set[int]) -> Needless | 
     stores = (MemorySpace.SHARED, False)
     only_stores = all(pair == (stores, stores) for pair in meeting)
     # Elements are given a first value by other threads than those that then write them.
-    first_values = any(_stores_constant(function, at) for at in (*before, *after))
+    first_values = any(_stores_constant(function, position) for position in (*before, *after))
     return Needless.ONLY_STORES if only_stores and not first_values else None
 
 
@@ -196,13 +199,16 @@ def _reads_own(function: Function, barrier: int, before: Sequence[int], after: S
     read = [_shared_place(function, load) for load in loads]
     if not loads or len(written) < len(stores):
         return False
-    if any(function.instructions[at].info.opclass is not OpcodeClass.STORE for at in stores):
+    if any(function.instructions[store].info.opclass is not OpcodeClass.STORE for store in stores):
         return False
     return all(
-        function.instructions[at].info.opclass is OpcodeClass.LOAD
+        function.instructions[load].info.opclass is OpcodeClass.LOAD
         and place is not None
-        and any(one is not None and one[0] == place[0] and {*place[1]} <= {*one[1]} for one in written)
-        for at, place in zip(loads, read, strict=True)
+        and any(
+            written_place is not None and written_place[0] == place[0] and {*place[1]} <= {*written_place[1]}
+            for written_place in written
+        )
+        for load, place in zip(loads, read, strict=True)
     )
 
 
@@ -248,10 +254,10 @@ def _is_place_of_thread(function: Function, index: int, address: Register) -> bo
         for definition in function.reaching.definitions(*pending.pop()):
             maker = function.instructions[definition]
             axes.update(_THREAD.findall(maker.operands))
-            left = maker.opcode in SHIFTS and "L" in maker.modifiers
+            leftwards = maker.opcode in SHIFTS and "L" in maker.modifiers
             linear = maker.opcode in _LINEAR and not {"HI", "X"}.intersection(maker.modifiers)
             if maker.guard is not None or not (
-                left or linear or is_copy(maker) or maker.info.opclass is OpcodeClass.SPECIAL_REGISTER
+                leftwards or linear or is_copy(maker) or maker.info.opclass is OpcodeClass.SPECIAL_REGISTER
             ):
                 return False
             pending += [(definition, used) for used in maker.uses if definition not in visited]
@@ -299,10 +305,10 @@ def _kind(instruction: Instruction) -> _Kind:
     return space, instruction.info.opclass is OpcodeClass.LOAD
 
 
-def _meet(one: _Kind, other: _Kind) -> bool:
+def _meet(first: _Kind, second: _Kind) -> bool:
     """Whether two accesses of different threads may go to one place, and one of them writes."""
-    either = {one[0], other[0]}
-    return not (one[1] and other[1]) and (len(either) == 1 or MemorySpace.GENERIC in either)
+    either = {first[0], second[0]}
+    return not (first[1] and second[1]) and (len(either) == 1 or MemorySpace.GENERIC in either)
 
 
 def _accesses(function: Function, start: int, barriers: set[int], *, backwards: bool) -> list[int] | None:
@@ -327,7 +333,7 @@ def _accesses(function: Function, start: int, barriers: set[int], *, backwards: 
             result.append(index)
         else:
             ways = owner.predecessors if backwards else tuple(block_id for block_id, _ in owner.successors)
-            for other in (function.blocks[way] for way in ways if way not in visited):
+            for other in (function.blocks[successor] for successor in ways if successor not in visited):
                 visited.add(other.id)
                 whole = range(other.start, other.end)
                 pending.append((other, whole[::-1] if backwards else whole))

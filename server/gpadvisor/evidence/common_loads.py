@@ -38,7 +38,7 @@ def last_barrier(function: Function, index: int) -> int | None:
             if position > block.start
             else [function.blocks[predecessor].end - 1 for predecessor in block.predecessors]
         )
-        pending += [one for one in before if one not in visited]
+        pending += [predecessor for predecessor in before if predecessor not in visited]
         visited.update(before)
     return None
 
@@ -55,11 +55,11 @@ def common_loads(blame: Blame, program: Program, profile: KernelProfile) -> Mask
     waits = by_stall(blame, {StallClass.SYNCHRONIZATION}) & (rows.def_index != NO_INDEX)
     for number in np.unique(rows.function[waits]).tolist():
         function = program.functions[number]
-        here = np.flatnonzero(waits & (rows.function == number))
-        pairs = np.stack([rows.def_index[here], rows.use_index[here]])
+        of_function = np.flatnonzero(waits & (rows.function == number))
+        pairs = np.stack([rows.def_index[of_function], rows.use_index[of_function]])
         unique, inverse = np.unique(pairs, axis=1, return_inverse=True)
         common = [_is_common(function, profile, cause, use) for cause, use in unique.T.tolist()]
-        result[here] = np.array(common, dtype=bool)[inverse.reshape(-1)]
+        result[of_function] = np.array(common, dtype=bool)[inverse.reshape(-1)]
     return result
 
 
@@ -79,12 +79,12 @@ def _is_common(function: Function, profile: KernelProfile, cause: int, use: int)
 
 def _always_before(function: Function, cause: int, barrier: int) -> bool:
     """Whether every way to a barrier passes an instruction."""
-    wanted, index = int(function.block_of[cause]), int(function.block_of[barrier])
-    if wanted == index:
+    cause_block, index = int(function.block_of[cause]), int(function.block_of[barrier])
+    if cause_block == index:
         return cause < barrier
     above: int | None = index
     visited: set[int] = set()
-    while above is not None and above not in visited and above != wanted:
+    while above is not None and above not in visited and above != cause_block:
         visited.add(above)
         above = function.idom[above]
-    return above == wanted
+    return above == cause_block

@@ -31,27 +31,29 @@ class Conversions:
 def halved_factors(function: Function) -> dict[int, int]:
     """Conversions of a loaded float to half, for nothing but half arithmetic, each with a load of it."""
     code, definitions = function.instructions, function.reaching.definitions
-    made = {
+    conversions = {
         index
-        for index, one in enumerate(code)
-        if one.opcode == "F2F" and one.modifiers[:2] == ("F16", "F32") and one.info.pipe is Pipe.XU
+        for index, instruction in enumerate(code)
+        if instruction.opcode == "F2F"
+        and instruction.modifiers[:2] == ("F16", "F32")
+        and instruction.info.pipe is Pipe.XU
     }
-    readers = _readers(function) if made else {}
+    readers = _readers(function) if conversions else {}
     # What else a register may hold, where a guard kept a load or conversion back, is not what is meant.
     only = {
-        index: {code[at].opcode for at, sources in readers.get(index, ()) if sources <= made}
-        for index in made
+        index: {code[reader].opcode for reader, sources in readers.get(index, ()) if sources <= conversions}
+        for index in conversions
     }
     return {
         index: loads[0]
-        for index in sorted(made)
+        for index in sorted(conversions)
         if only[index] and only[index] <= _HALF_ARITHMETIC
         for loads in (
             [
-                at
+                definition
                 for used in code[index].uses
-                for at in definitions(index, used)
-                if code[at].info.opclass is OpcodeClass.LOAD
+                for definition in definitions(index, used)
+                if code[definition].info.opclass is OpcodeClass.LOAD
             ],
         )
         if loads
@@ -73,31 +75,50 @@ def _readers(function: Function) -> Mapping[int, list[tuple[int, frozenset[int]]
 def conversions(function: Function) -> Conversions:
     """The conversions from integer to float of a function."""
     code, definitions = function.instructions, function.reaching.definitions
-    made = {index for index, one in enumerate(code) if one.opcode == "I2F" and one.info.pipe is Pipe.XU}
-    made = {index for index in made if "F64" not in code[index].modifiers}
-    if not made:
+    converted = {
+        index
+        for index, instruction in enumerate(code)
+        if instruction.opcode == "I2F" and instruction.info.pipe is Pipe.XU
+    }
+    converted = {index for index in converted if "F64" not in code[index].modifiers}
+    if not converted:
         return Conversions(summed=(), sums=(), short=(), from_shared=None)
     readers = _readers(function)
-    adds = {at for index in made for at, _ in readers[index] if code[at].opcode == "FADD"}
-    terms = {at: sum(any(by == at for by, _ in readers[one]) for one in made | adds) for at in adds}
+    adds = {reader for index in converted for reader, _ in readers[index] if code[reader].opcode == "FADD"}
+    terms = {
+        addition: sum(any(by == addition for by, _ in readers[source]) for source in converted | adds)
+        for addition in adds
+    }
     # One number alone, to which no other comes, is no sum.
-    adds = {at for at in adds if terms[at] > 1 or any(after in adds for after, _ in readers[at])}
+    adds = {
+        addition
+        for addition in adds
+        if terms[addition] > 1 or any(after in adds for after, _ in readers[addition])
+    }
     # Where a guarded addition may not have happened, what comes behind it reads the converted number itself.
     summed = {
         index
-        for index in made
-        if any(at in adds for at, _ in readers[index])
-        and all(at in adds or sources & adds for at, sources in readers[index])
+        for index in converted
+        if any(reader in adds for reader, _ in readers[index])
+        and all(reader in adds or sources & adds for reader, sources in readers[index])
     }
-    adds = {at for index in summed for at, _ in readers[index] if at in adds}
-    last = {at for at in adds if all(after == at or after not in adds for after, _ in readers[at])}
-    short = [index for index in sorted(made - summed) if not _SHORT.keys().isdisjoint(code[index].modifiers)]
-    read = [at for index in short for used in code[index].uses for at in definitions(index, used)]
-    shared = bool(read) and all(is_shared(code[at]) for at in read)
+    adds = {reader for index in summed for reader, _ in readers[index] if reader in adds}
+    final_adds = {
+        addition
+        for addition in adds
+        if all(after == addition or after not in adds for after, _ in readers[addition])
+    }
+    short = [
+        index for index in sorted(converted - summed) if not _SHORT.keys().isdisjoint(code[index].modifiers)
+    ]
+    read = [
+        definition for index in short for used in code[index].uses for definition in definitions(index, used)
+    ]
+    shared = bool(read) and all(is_shared(code[definition]) for definition in read)
     widths = [bytes_ for index in short for name, bytes_ in _SHORT.items() if name in code[index].modifiers]
     return Conversions(
         summed=tuple(sorted(summed)),
-        sums=tuple(sorted(last)),
+        sums=tuple(sorted(final_adds)),
         short=tuple(short),
         from_shared=min(widths) if shared else None,
     )

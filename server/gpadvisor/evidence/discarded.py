@@ -100,25 +100,25 @@ def discarded(profile: KernelProfile, function: Function, *, edge: float) -> Dis
         for level, stores in _few(function, threads, edge).items()
     )
     return max(
-        (one for one in discardeds if one is not None),
-        key=lambda one: sum(share * warps[index] for index, share in one.shares.items()),
+        (candidate for candidate in discardeds if candidate is not None),
+        key=lambda candidate: sum(share * warps[index] for index, share in candidate.shares.items()),
         default=None,
     )
 
 
 def _few(function: Function, threads: Values, edge: float) -> dict[LoopId | None, list[int]]:
     """Stores to global memory that few of the threads come to that were there before, by the loop around."""
-    found: dict[LoopId | None, list[int]] = defaultdict(list)
+    by_loop: dict[LoopId | None, list[int]] = defaultdict(list)
     for index, instruction in enumerate(function.instructions):
         if (
             instruction.info.opclass is OpcodeClass.STORE
             and instruction.info.space is MemorySpace.GLOBAL
             and threads[index]
         ):
-            found[function.innermost_loop(index)].append(index)
+            by_loop[function.innermost_loop(index)].append(index)
     return {
         level: stores
-        for level, stores in found.items()
+        for level, stores in by_loop.items()
         if _together(function, stores, threads) < edge * _before(function, stores[0], threads)
     }
 
@@ -149,7 +149,7 @@ def _of_level(
 ) -> Discarded | None:
     warps, threads = counted.warps, counted.threads
     conditions = frozenset(
-        {one for index in stores for one in deciding(function)[int(function.block_of[index])]}
+        {branch for index in stores for branch in deciding(function)[int(function.block_of[index])]}
         | {index for index in stores if function.instructions[index].guard is not None}
     )
     visited = {
@@ -228,12 +228,12 @@ def _most(function: Function, block: int, counts: Values) -> float:
     return float(counts[inside.start : inside.end].max())
 
 
-def _needed(function: Function, wanted: Collection[int], *, keep: frozenset[int]) -> set[int]:
+def _needed(function: Function, targets: Collection[int], *, keep: frozenset[int]) -> set[int]:
     """Instructions that others need, for what they read and to be come to; themselves included.
 
     ``keep`` is followed for its way only.
     """
-    pending = [*wanted]
+    pending = [*targets]
     result = set(pending)
     while pending:
         index = pending.pop()
@@ -262,21 +262,21 @@ def deciding(function: Function) -> tuple[tuple[int, ...], ...]:
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(end + 1))
     for block in function.blocks:
-        last = function.instructions[block.end - 1].info.opclass
+        last_class = function.instructions[block.end - 1].info.opclass
         graph.add_edges_from((int(to), int(block.id)) for to, _ in block.successors)
-        if not block.successors or last in {OpcodeClass.EXIT, OpcodeClass.RETURN}:
+        if not block.successors or last_class in {OpcodeClass.EXIT, OpcodeClass.RETURN}:
             graph.add_edge(end, int(block.id))
     above = nx.immediate_dominators(graph, end)
-    found: list[list[int]] = [[] for _ in function.blocks]
+    by_block: list[list[int]] = [[] for _ in function.blocks]
     for block in function.blocks:
         branch = block.end - 1
         for to in _ways(int(block.id), graph):
             index = to
             while index in above and index not in {end, above.get(int(block.id))}:
-                if branch not in found[index]:
-                    found[index].append(branch)
+                if branch not in by_block[index]:
+                    by_block[index].append(branch)
                 index = above[index]
-    return tuple(map(tuple, found))
+    return tuple(map(tuple, by_block))
 
 
 def _ways(block: int, graph: nx.DiGraph[int]) -> Iterator[int]:

@@ -62,7 +62,7 @@ def divisible_loop(
     alone; no barrier, call or local array is in it; and no store goes to an array that the loop loads from.
     """
     executed = executed_warps(profile, function)
-    for loop in sorted(function.loops, key=lambda one: (one.depth, -len(one.blocks))):
+    for loop in sorted(function.loops, key=lambda candidate: (candidate.depth, -len(candidate.blocks))):
         if not _is_divisible(function, loop.id) or not _has_most(function, loop.id, blame):
             continue
         trips = None if executed is None else measured_trips(function, loop.id, executed)
@@ -91,11 +91,13 @@ def _is_divisible(function: Function, loop: LoopId) -> bool:
         return False
     stores = [
         position
-        for position, one in code.items()
-        if one.info.space in _GLOBAL and one.info.opclass in _STORES
+        for position, instruction in code.items()
+        if instruction.info.space in _GLOBAL and instruction.info.opclass in _STORES
     ]
     loads = [
-        at for at, one in code.items() if one.info.space in _GLOBAL and one.info.opclass is OpcodeClass.LOAD
+        position
+        for position, instruction in code.items()
+        if instruction.info.space in _GLOBAL and instruction.info.opclass is OpcodeClass.LOAD
     ]
     if not stores or any(same_array(function, store, load) for store in stores for load in loads):
         return False
@@ -146,7 +148,7 @@ def _carried(function: Function, loop: LoopId) -> set[Register]:
     for number in blocks:
         block = function.blocks[number]
         reads[number], writes[number] = _read_first(function.instructions[block.start : block.end])
-    live = {number: set(found) for number, found in reads.items()}
+    live = {number: set(registers) for number, registers in reads.items()}
     changed = True
     while changed:
         changed = False
@@ -170,8 +172,8 @@ def _read_first(code: Sequence[Instruction]) -> tuple[set[Register], set[Registe
         read |= set(instruction.uses) - written[None] - written.get(instruction.guard, set())
         written.setdefault(instruction.guard, set()).update(instruction.defs)
         if instruction.guard is not None:
-            other = Guard(instruction.guard.register, negated=not instruction.guard.negated)
-            written[None] |= written.get(other, set()) & set(instruction.defs)
+            opposite = Guard(instruction.guard.register, negated=not instruction.guard.negated)
+            written[None] |= written.get(opposite, set()) & set(instruction.defs)
         for guard in [entry for entry in written if entry is not None and entry.register in instruction.defs]:
             del written[guard]
     return read, written[None]

@@ -88,8 +88,8 @@ def _short_ways(function: Function) -> dict[int, int]:
         above = function.idom[block]
         for block_id, _ in () if above is None else function.blocks[above].successors:
             if block_id != block:
-                own = function.blocks[block_id]
-                for index in range(own.start, own.end):
+                bounds = function.blocks[block_id]
+                for index in range(bounds.start, bounds.end):
                     if function.instructions[index].opcode in {"I2F", "UI2F"}:
                         result[index] = call.index
     return result
@@ -215,12 +215,14 @@ class _Web:
         if self._short:
             before = _location(self._function, self._start)
             behind = (index for index in sorted((*self._taken, *self._users)) if index > self._start)
-            others = (index for index in behind if _location(self._function, index) != before)
-            return next(others, self._start)
+            candidates = (index for index in behind if _location(self._function, index) != before)
+            return next(candidates, self._start)
         lines = Counter(_location(self._function, index) for index in sorted(self._taken))
         line = lines.most_common(1)[0][0]
-        own = [index for index in sorted(self._taken) if _location(self._function, index) == line]
-        return next((index for index in own if self._function.innermost_loop(index) is not None), own[0])
+        on_line = [index for index in sorted(self._taken) if _location(self._function, index) == line]
+        return next(
+            (index for index in on_line if self._function.innermost_loop(index) is not None), on_line[0]
+        )
 
 
 def _operand(instruction: Instruction, number: int) -> str | None:

@@ -25,9 +25,9 @@ def mixes_precision(instruction: Instruction) -> bool:
 def double_excursions(function: Function) -> tuple[CodeSequence, ...]:
     """Single precision turned into double and back: mostly a literal without ``f``."""
     sequences = list(_float_sums(function))
-    known = frozenset().union(*(sequence.indices for sequence in sequences))
+    library = frozenset().union(*(sequence.indices for sequence in sequences))
     for start in opcode_index(function).get("F2F", ()):
-        if start not in known and function.instructions[start].modifiers[:2] == _TO_DOUBLE:
+        if start not in library and function.instructions[start].modifiers[:2] == _TO_DOUBLE:
             chain = _through_doubles(function, start)
             if chain is not None:
                 added = all(_adds_registers(function.instructions[index]) for index in chain)
@@ -53,29 +53,29 @@ def _float_sums(function: Function) -> Iterator[CodeSequence]:
     if not ends or "DADD" not in opcodes:
         return
     reaching = function.reaching
-    known: frozenset[int] = frozenset()
+    indices: frozenset[int] = frozenset()
     for end in ends:
         web = _sum_of_floats(function, reaching, end)
         starts = [position for position in web if function.instructions[position].modifiers[:2] == _TO_DOUBLE]
-        if any(function.innermost_loop(start) is not None for start in starts) and not web <= known:
-            known |= web
+        if any(function.innermost_loop(start) is not None for start in starts) and not web <= indices:
+            indices |= web
             yield CodeSequence(DOUBLE_SUM, min(starts), web)
 
 
 def _sum_of_floats(function: Function, reaching: Definitions, end: int) -> frozenset[int]:
     """The additions that a double comes from, with the conversions at both ends; empty if others go in."""
-    taken, copies, pending = {end}, set[int](), [end]
+    additions, copies, pending = {end}, set[int](), [end]
     while pending:
         use = pending.pop()
         for read in function.instructions[use].uses:
             if register_file(read) is not RegisterFile.GPR:
                 continue
-            for definition in reaching.definitions(use, read) - taken - copies:
+            for definition in reaching.definitions(use, read) - additions - copies:
                 instruction = function.instructions[definition]
                 if instruction.opcode == "F2F" and instruction.modifiers[:2] == _TO_DOUBLE:
-                    taken.add(definition)
+                    additions.add(definition)
                 elif instruction.opcode == "DADD" and _adds_registers(instruction):
-                    taken.add(definition)
+                    additions.add(definition)
                     pending.append(definition)
                 elif instruction.info.opclass is OpcodeClass.MOVE or instruction.operands.endswith(
                     "SRZ"
@@ -84,7 +84,7 @@ def _sum_of_floats(function: Function, reaching: Definitions, end: int) -> froze
                     pending.append(definition)
                 else:
                     return frozenset()
-    return frozenset(taken)
+    return frozenset(additions)
 
 
 def _adds_registers(instruction: Instruction) -> bool:
@@ -99,15 +99,15 @@ _TWO_REGISTERS: Final = re.compile(r"R\d+, -?R\d+(?:\.reuse)?, -?R\d+(?:\.reuse)
 
 def _through_doubles(function: Function, start: int) -> frozenset[int] | None:
     reached = set(function.instructions[start].defs)
-    taken = {start}
+    chain = {start}
     for index in range(start + 1, min(start + WINDOW, len(function.instructions))):
         instruction = function.instructions[index]
         if not uses(instruction, reached):
             reached.difference_update(() if instruction.guard else instruction.defs)
             continue
         if instruction.opcode == "F2F" and instruction.modifiers[:2] == _TO_FLOAT:
-            return frozenset({*taken, index}) if len(taken) > 1 else None
+            return frozenset({*chain, index}) if len(chain) > 1 else None
         if instruction.info.opclass is OpcodeClass.FLOAT64:
-            taken.add(index)
+            chain.add(index)
             reached.update(instruction.defs)
     return None

@@ -51,13 +51,14 @@ def _is_whole(function: Function, index: int) -> bool:
     instruction = function.instructions[index]
     if instruction.opcode == "FRND":
         return not _DOWN.isdisjoint(instruction.modifiers)
-    made = (
+    makers = (
         (function.instructions[maker] for maker in _makers(function, index))
         if instruction.opcode == "I2F"
         else ()
     )
     return any(
-        at.opcode == "F2I" and "F64" in at.modifiers and not _DOWN.isdisjoint(at.modifiers) for at in made
+        maker.opcode == "F2I" and "F64" in maker.modifiers and not _DOWN.isdisjoint(maker.modifiers)
+        for maker in makers
     )
 
 

@@ -47,7 +47,7 @@ def idle_threads(
     total = lost = 0.0
     by_condition: dict[tuple[FunctionId, int | None], float] = defaultdict(float)
     members: dict[tuple[FunctionId, int | None], list[int]] = defaultdict(list)
-    known: dict[FunctionId, tuple[Function, Values, Values]] = {}
+    by_function: dict[FunctionId, tuple[Function, Values, Values]] = {}
     for function in kernel_functions(program, kernel):
         executed = executed_warps(profile, function)
         active = active_share(profile, function)
@@ -57,7 +57,7 @@ def idle_threads(
         if function.kind is FunctionKind.MATH_HELPER:
             continue
         rare = around_helpers(program, function) | _corrections(function)
-        known[function.id] = function, executed, active
+        by_function[function.id] = function, executed, active
         for index in np.flatnonzero(active < edge).tolist():
             if index in rare or (function.instructions[index].guard is not None and not guarded):
                 continue
@@ -75,17 +75,17 @@ def idle_threads(
             members[key].append(index)
     if not shares:
         return None
-    key = max(by_condition, key=lambda one: by_condition[one])
-    function, executed, active = known[key[0]]
-    at = members[key]
+    key = max(by_condition, key=lambda condition: by_condition[condition])
+    function, executed, active = by_function[key[0]]
+    positions = members[key]
     return Idle(
         shares=shares,
         lost=lost / total,
         function=function,
-        worst=max(at, key=lambda index: (1 - active[index]) * executed[index]),
-        group=tuple(at),
+        worst=max(positions, key=lambda index: (1 - active[index]) * executed[index]),
+        group=tuple(positions),
         condition=key[1],
-        active=float(np.average(active[at], weights=executed[at])),
+        active=float(np.average(active[positions], weights=executed[positions])),
         shares_of_function=active,
     )
 

@@ -15,7 +15,7 @@ def by_inlined(blame: Blame, program: Program, kernel: str, rows: Rows) -> tuple
     """By the innermost inlined function where the line information has one, else by loop or function."""
     indices = causes(blame)
     inlined: dict[tuple[int, str], list[int]] = {}
-    rest = []
+    not_inlined = []
     for row in rows.tolist():
         function_id = int(blame.rows.function[row])
         name = None
@@ -23,12 +23,12 @@ def by_inlined(blame: Blame, program: Program, kernel: str, rows: Rows) -> tuple
             entry = program.functions[function_id].lines[int(indices[row])]
             name = entry.inline[0].function if entry is not None and entry.inline else None
         if name is None:
-            rest.append(row)
+            not_inlined.append(row)
         else:
             inlined.setdefault((function_id, name), []).append(row)
     found = [_region(program, blame, key, members) for key, members in inlined.items()]
-    if rest:
-        found.extend(regions(blame, program, kernel, np.array(rest, dtype=np.intp)))
+    if not_inlined:
+        found.extend(regions(blame, program, kernel, np.array(not_inlined, dtype=np.intp)))
     return tuple(sorted(found, key=lambda region: -samples(blame, region.rows)))
 
 

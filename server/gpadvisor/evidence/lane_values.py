@@ -78,13 +78,13 @@ class _Operand(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _operand(text: str) -> _Operand:
-    whole = text.strip().removesuffix(".reuse")
-    name = whole.lstrip("-~ ")
-    signs = whole[: len(whole) - len(name)].replace(" ", "")
-    found = _REGISTER.match(name.removesuffix(".64"))
-    if found is not None:
-        file = RegisterFile.GPR if found[1] == "R" else RegisterFile.UNIFORM
-        return _Operand(signs, name, register=register(file, int(found[2])))
+    operand = text.strip().removesuffix(".reuse")
+    name = operand.lstrip("-~ ")
+    signs = operand[: len(operand) - len(name)].replace(" ", "")
+    match = _REGISTER.match(name.removesuffix(".64"))
+    if match is not None:
+        file = RegisterFile.GPR if match[1] == "R" else RegisterFile.UNIFORM
+        return _Operand(signs, name, register=register(file, int(match[2])))
     if name in {"RZ", "URZ"}:
         return _Operand(signs, name, number=0)
     if _NUMBER.match(name):
@@ -106,10 +106,10 @@ _SPECIAL: Final = ("SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_LANEID")
 
 @lru_cache(maxsize=4096)
 def _sources(operands: str) -> _Sources:
-    every = tuple(text.strip() for text in operands.split(","))
+    texts = tuple(text.strip() for text in operands.split(","))
     return _Sources(
-        every,
-        tuple(text for text in every[1:] if not _PREDICATE.match(text)),
+        texts,
+        tuple(text for text in texts[1:] if not _PREDICATE.match(text)),
         next((name for name in _SPECIAL if name in operands), None),
     )
 
@@ -117,11 +117,11 @@ def _sources(operands: str) -> _Sources:
 @lru_cache(maxsize=4096)
 def _address(operands: str, *, first: bool) -> tuple[tuple[str, int], ...] | None:
     """The parts of an address and what each is multiplied by; None without brackets."""
-    found = _BRACKETS.findall(operands)
-    if not found:
+    brackets = _BRACKETS.findall(operands)
+    if not brackets:
         return None
     parts = (
-        part.strip().partition(".") for part in found[0 if first else -1].replace("+-", "+ -").split("+")
+        part.strip().partition(".") for part in brackets[0 if first else -1].replace("+-", "+ -").split("+")
     )
     return tuple((name, _SCALES.get(suffix, 1)) for name, _, suffix in parts)
 
@@ -181,28 +181,28 @@ class LaneValues:
         return value
 
     def _constant(self, offset: int) -> LaneValue:
-        known = self._constants.get(offset)
-        return self._any(offset) if known is None else _same(known)
+        value = self._constants.get(offset)
+        return self._any(offset) if value is None else _same(value)
 
-    def _any(self, what: object, *, vague: bool = False) -> LaneValue:
+    def _any(self, origin: object, *, vague: bool = False) -> LaneValue:
         """A value that all threads share and nobody knows; two of them are not the same."""
-        order = self._standing.setdefault(what, len(self._standing))
+        order = self._standing.setdefault(origin, len(self._standing))
         return _same(self._argument * (2 * order + 1), stands=True, vague=vague)
 
-    def register(self, index: int, wanted: Register) -> LaneValue:
+    def register(self, index: int, target: Register) -> LaneValue:
         """What a register holds before an instruction: of several writers, what one without a guard does."""
-        key = index, wanted
+        key = index, target
         writers = self._writers.get(key)
         if writers is None:
-            found = sorted(self._reaching.definitions(index, wanted))
-            guarded = [self._function.instructions[writer].guard is not None for writer in found]
+            definitions = sorted(self._reaching.definitions(index, target))
+            guarded = [self._function.instructions[writer].guard is not None for writer in definitions]
             writers = self._writers[key] = (
-                *(writer for writer, under in zip(found, guarded, strict=True) if not under),
-                *(writer for writer, under in zip(found, guarded, strict=True) if under),
+                *(writer for writer, under in zip(definitions, guarded, strict=True) if not under),
+                *(writer for writer, under in zip(definitions, guarded, strict=True) if under),
             )
         lane_value: LaneValue | None = None
         for writer in writers:
-            value = self._written(writer, wanted)
+            value = self._written(writer, target)
             if value is not None and value.lanes is None and value.loaded:
                 return value  # in some pass the data decide
             if lane_value is not None and self._function.instructions[writer].guard is not None:
@@ -211,23 +211,23 @@ class LaneValues:
                 lane_value is None or (lane_value.lanes is None and value.lanes is not None)
             ):
                 lane_value = value
-        return self._any((index, wanted)) if lane_value is None else lane_value
+        return self._any((index, target)) if lane_value is None else lane_value
 
-    def _written(self, index: int, wanted: Register) -> LaneValue | None:
+    def _written(self, index: int, target: Register) -> LaneValue | None:
         """What an instruction writes; None while that is being found out, as of a loop's next pass."""
-        key = index, wanted
+        key = index, target
         if key in self._known:
             return self._known[key]
         if self._depth >= _DEEPEST:
             return _UNKNOWN
         self._known[key] = None
         self._depth += 1
-        value = self._computed(index, self._function.instructions[index], wanted)
+        value = self._computed(index, self._function.instructions[index], target)
         self._depth -= 1
         self._known[key] = value
         return value
 
-    def _computed(self, index: int, instruction: Instruction, wanted: Register) -> LaneValue:
+    def _computed(self, index: int, instruction: Instruction, target: Register) -> LaneValue:
         sources = _sources(instruction.operands)
         if sources.special is not None:
             return LaneValue(self._special[sources.special])
@@ -235,15 +235,15 @@ class LaneValues:
         if opclass is OpcodeClass.SPECIAL_REGISTER:
             return _same(0)  # the first block
         if opclass in _LOADS and instruction.info.space is not MemorySpace.CONSTANT:
-            return self._loaded(index, wanted)
+            return self._loaded(index, target)
         if opclass is OpcodeClass.LOAD:
             offset = _CONSTANT.match(sources.every[-1])
-            word = int(wanted) - min(map(int, instruction.defs))
-            return self._constant(int(offset[1], 16) + 4 * word) if offset else self._any((index, wanted))
-        first = min(instruction.defs) == wanted
+            word = int(target) - min(map(int, instruction.defs))
+            return self._constant(int(offset[1], 16) + 4 * word) if offset else self._any((index, target))
+        first = min(instruction.defs) == target
         compute = _INTEGER.get(instruction.opcode)
         values = [self.operand(index, text) for text in sources.values]
-        known = [value.lanes for value in values if value.lanes is not None]
+        lanes = [value.lanes for value in values if value.lanes is not None]
         stands, vague = any(value.stands for value in values), any(value.vague for value in values)
         constant = half_constant(sources.values) if instruction.opcode == "HFMA2" else None
         if constant is not None:
@@ -253,22 +253,22 @@ class LaneValues:
         if (
             compute is not None
             and first
-            and len(known) == len(values)
+            and len(lanes) == len(values)
             and "X" not in instruction.modifiers
             and (exact or not stands)
             and not (_is_product(instruction) and vague and any(value.differs for value in values[:2]))
         ):
-            result = compute(instruction, known)
+            result = compute(instruction, lanes)
             if result is not None:
                 return LaneValue(result & _MASK, stands=stands, vague=vague)
         if any(value.differs for value in values):
             return _LOADED if any(value.loaded for value in values) else _UNKNOWN
-        return self._any((index, wanted), vague=vague or not stands)
+        return self._any((index, target), vague=vague or not stands)
 
-    def _loaded(self, index: int, wanted: Register) -> LaneValue:
+    def _loaded(self, index: int, target: Register) -> LaneValue:
         address = self.address(index)
         if address is not None and not address.differs:
-            return self._any((index, wanted))  # one value for all threads
+            return self._any((index, target))  # one value for all threads
         return _LOADED
 
     def address(self, index: int, *, first: bool = False) -> LaneValue | None:

@@ -76,8 +76,8 @@ def active_share(profile: KernelProfile, function: Function) -> Values | None:
         return None
     skipped = [instruction.info.opclass in _CONTROL for instruction in function.instructions]
     result = np.full(len(function.instructions), np.nan)
-    at = (warps > 0) & ~np.array(skipped, dtype=bool)
-    result[at] = np.minimum(1.0, threads[at] / warps[at] / threads_per_warp(profile))
+    counted = (warps > 0) & ~np.array(skipped, dtype=bool)
+    result[counted] = np.minimum(1.0, threads[counted] / warps[counted] / threads_per_warp(profile))
     return result
 
 
@@ -93,12 +93,12 @@ def condition(function: Function, index: int, shares: Values) -> int | None:
             return result
     block = function.idom[int(function.block_of[index])]
     while block is not None:
-        last = function.blocks[block].end - 1
-        branch = function.instructions[last]
+        branch_index = function.blocks[block].end - 1
+        branch = function.instructions[branch_index]
         chooses = branch.info.opclass in _LEAVING and branch.guard is not None
         if chooses and shares[index] < _DROP * _reached(function, block, shares):
-            result = None if branch.guard is None else _writer(function, branch.guard.register, last)
-            return last if result is None else result
+            result = None if branch.guard is None else _writer(function, branch.guard.register, branch_index)
+            return branch_index if result is None else result
         block = function.idom[block]
     return None
 
@@ -252,9 +252,16 @@ def around_helpers(program: Program, function: Function) -> set[int]:
         if call.callee is not None and program.functions[call.callee].kind is FunctionKind.MATH_HELPER
     ]
     blocks = {
-        int(function.block_of[at]) for call in calls for at in (call, call + 1) if at < len(function.block_of)
+        int(function.block_of[position])
+        for call in calls
+        for position in (call, call + 1)
+        if position < len(function.block_of)
     }
-    return {at for block in blocks for at in range(function.blocks[block].start, function.blocks[block].end)}
+    return {
+        position
+        for block in blocks
+        for position in range(function.blocks[block].start, function.blocks[block].end)
+    }
 
 
 def _comparison(function: Function, index: int | None) -> int | None:
@@ -282,12 +289,12 @@ def exit_by_data(function: Function, index: int) -> int | None:
         return None
     inside = loop_indices(function, loop)
     for block in sorted(function.loops[loop].blocks):
-        last = function.blocks[block].end - 1
-        branch = function.instructions[last]
+        branch_index = function.blocks[block].end - 1
+        branch = function.instructions[branch_index]
         leaves = any(to not in function.loops[loop].blocks for to, _ in function.blocks[block].successors)
         if branch.info.opclass is not OpcodeClass.BRANCH or branch.guard is None or not leaves:
             continue
-        result = _comparison(function, _writer(function, branch.guard.register, last))
+        result = _comparison(function, _writer(function, branch.guard.register, branch_index))
         if result in inside and result is not None and _follows_load(function, result, set(inside)):
             return result
     return None
@@ -333,8 +340,8 @@ def passes_differ(function: Function, index: int, shares: Values) -> bool:
 
 def _reached(function: Function, block: int, shares: Values) -> float:
     """The largest share of a warp's threads in a block; NaN where none of it was executed."""
-    found = shares[function.blocks[block].start : function.blocks[block].end]
-    return float("nan") if np.isnan(found).all() else float(np.nanmax(found))
+    block_shares = shares[function.blocks[block].start : function.blocks[block].end]
+    return float("nan") if np.isnan(block_shares).all() else float(np.nanmax(block_shares))
 
 
 def _writer(function: Function, predicate: Register, before: int) -> int | None:

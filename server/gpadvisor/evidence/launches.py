@@ -46,8 +46,10 @@ def freedom(program: Program, kernel: str, profile: KernelProfile, use: ThreadUs
     if grid is None and use.grid_stride is None:
         grid = "each thread has its own elements, no loop steps by the size of the grid"
     if grid is None and use.grid_stride is not None and runs_once(program, use.grid_stride, profile):
-        at = _at(program, use.grid_stride)
-        grid = f"the loop at {at} that steps by the size of the grid runs once: no element waits for a thread"
+        place = _at(program, use.grid_stride)
+        grid = (
+            f"the loop at {place} that steps by the size of the grid runs once: no element waits for a thread"
+        )
     bound = next(_bound(program, kernel, use, profile), None)
     shared = shared_bytes(program, kernel, profile)
     single = profile.launch.threads_per_block == 1 and apart is None and not (use.axes or use.sized or shared)
@@ -82,8 +84,12 @@ def runs_once(program: Program, place: CodePlace, profile: KernelProfile | None)
     loop, executed = function.innermost_loop(place[1]), executed_warps(profile, function)
     if loop is None or executed is None:
         return False
-    ran = [one for one in function.loops if executed[function.blocks[one.header].start]]
-    loops = [loop] if any(one.id == loop for one in ran) else [one.id for one in ran if one.parent is None]
+    ran = [candidate for candidate in function.loops if executed[function.blocks[candidate.header].start]]
+    loops = (
+        [loop]
+        if any(candidate.id == loop for candidate in ran)
+        else [candidate.id for candidate in ran if candidate.parent is None]
+    )
     trips = [measured_trips(function, loop_id, executed) for loop_id in loops]
     return bool(trips) and all(trip is not None and trip < _ONCE for trip in trips)
 
@@ -105,24 +111,24 @@ def row_width(program: Program, kernel: str, profile: KernelProfile, axes: str) 
 
     def sectors(width: int) -> tuple[float, float]:
         launch = replace(profile.launch, block=(width, WARP * WARP // width, 1))
-        taken = filled = 0.0
+        moved = filled = 0.0
         for access in accesses:
             found, many = sectors_of_a_warp(function, access, program.form, launch), 1.0
             if executed is not None:
                 many = float(executed[access])
             if found is not None:
-                taken, filled = taken + many * found[0], filled + many * found[1]
-        return taken, filled
+                moved, filled = moved + many * found[0], filled + many * found[1]
+        return moved, filled
 
-    taken, filled = sectors(WARP)
-    return min(_WIDTHS, key=lambda width: sectors(width)[0]) if taken > 2 * filled else WARP
+    moved, filled = sectors(WARP)
+    return min(_WIDTHS, key=lambda width: sectors(width)[0]) if moved > 2 * filled else WARP
 
 
 def _together(program: Program, use: ThreadUse, profile: KernelProfile) -> Iterator[str]:
     """Why the blocks must stay as many as they are."""
     if use.waits_for_blocks is not None:
-        at = _at(program, use.waits_for_blocks)
-        yield f"its blocks wait for one another at {at}, so all must fit at once"
+        place = _at(program, use.waits_for_blocks)
+        yield f"its blocks wait for one another at {place}, so all must fit at once"
     cluster = profile.launch.cluster
     if cluster is not None and cluster != (1, 1, 1):
         yield f"it is launched in clusters of {' x '.join(map(str, cluster))} blocks"
@@ -156,8 +162,8 @@ def _bound(program: Program, kernel: str, use: ThreadUse, profile: KernelProfile
 def _tile(program: Program, kernel: str, use: ThreadUse, profile: KernelProfile) -> str | None:
     if use.tile is None or not shared_bytes(program, kernel, profile):
         return None
-    at = _at(program, use.tile)
-    return f"its shared memory is indexed by threadIdx ({at}): tile and block are one size"
+    place = _at(program, use.tile)
+    return f"its shared memory is indexed by threadIdx ({place}): tile and block are one size"
 
 
 def _at(program: Program, place: CodePlace) -> str:

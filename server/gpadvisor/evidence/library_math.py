@@ -87,13 +87,20 @@ _NEAR: Final = 32
 def becomes_whole(function: Function, division: CodeSequence) -> bool:
     """Whether the quotient of a whole number is cut to one, which a less exact quotient may miss by one."""
     code = function.instructions
-    last = max((index for index in division.indices if code[index].opcode == "FFMA"), default=None)
+    last_product = max((index for index in division.indices if code[index].opcode == "FFMA"), default=None)
     check = next(index for index in division.indices if code[index].opcode == "FCHK")
     divided = next((used for used in code[check].uses if f"R{used & 255}," in code[check].operands), None)
-    made = next((one for one in reversed(code[max(check - _NEAR, 0) : check]) if divided in one.defs), None)
-    if last is None or made is None or not made.opcode.startswith("I2F"):
+    maker = next(
+        (
+            instruction
+            for instruction in reversed(code[max(check - _NEAR, 0) : check])
+            if divided in instruction.defs
+        ),
+        None,
+    )
+    if last_product is None or maker is None or not maker.opcode.startswith("I2F"):
         return False
-    reached = set(code[last].defs)  # the quotient
+    reached = set(code[last_product].defs)  # the quotient
     end = max(division.indices) + 1
     for instruction in code[end : end + _NEAR]:
         moves = instruction.info.opclass is OpcodeClass.MOVE or "MOV" in instruction.modifiers

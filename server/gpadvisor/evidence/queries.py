@@ -209,19 +209,21 @@ def regions(
         loops: per row the loop to group it under; the innermost loop of its cause where not given.
     """
     grouped: dict[LoopKey | None, list[int]] = {}
-    at = causes(blame)[rows].tolist()
+    cause_indices = causes(blame)[rows].tolist()
     under = [None] * len(rows) if loops is None else list(loops)
     functions = blame.rows.function[rows].tolist()
     for position, (row, function_id) in enumerate(zip(rows.tolist(), functions, strict=True)):
-        if function_id >= len(program.functions) or at[position] == NO_INDEX:
+        if function_id >= len(program.functions) or cause_indices[position] == NO_INDEX:
             grouped.setdefault(None, []).append(row)
             continue
         function = program.functions[function_id]
-        loop = under[position] if loops is not None else function.innermost_loop(at[position])
+        loop = under[position] if loops is not None else function.innermost_loop(cause_indices[position])
         grouped.setdefault((function.id, loop), []).append(row)
     function_ids = {key[0] for key in grouped if key is not None}
-    active = {one: _active_by_block(blame, program.functions[one]) for one in function_ids}
-    found = [
+    active = {
+        function_id: _active_by_block(blame, program.functions[function_id]) for function_id in function_ids
+    }
+    regions = [
         Region(
             scope=kernel_scope(program, kernel) if key is None else _scope(program, *key),
             rows=np.array(sorted(members), dtype=np.intp),
@@ -229,7 +231,7 @@ def regions(
         )
         for key, members in grouped.items()
     ]
-    return tuple(sorted(found, key=lambda region: (-samples(blame, region.rows), int(region.rows[0]))))
+    return tuple(sorted(regions, key=lambda region: (-samples(blame, region.rows), int(region.rows[0]))))
 
 
 def _scope(program: Program, function_id: FunctionId, loop: LoopId | None) -> Scope:

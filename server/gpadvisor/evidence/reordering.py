@@ -152,8 +152,8 @@ def cure_of(function: Function, definition: int, use: int, room: Room, wanted: i
         return None
     if instruction.info.opclass is OpcodeClass.ATOMIC:
         return Cure.ATOMIC
-    kept = kept_in_memory(function)
-    if not kept.isdisjoint({definition, use}) or (room.may_alias and room.obstacle_index in kept):
+    in_memory = kept_in_memory(function)
+    if not in_memory.isdisjoint({definition, use}) or (room.may_alias and room.obstacle_index in in_memory):
         return Cure.IN_REGISTER
     if instruction.info.opclass is not OpcodeClass.LOAD or instruction.info.space not in DEVICE_SPACES:
         return None
@@ -165,9 +165,9 @@ def cure_of(function: Function, definition: int, use: int, room: Room, wanted: i
         return None
     if room.may_alias:
         store = room.obstacle_index
-        known = same_array(function, definition, store) or same_pointer(function, definition, store)
-        nameless = any(is_pointer_from_memory(function, one) for one in (definition, store))
-        return None if known or nameless or _has_cache_hint(instruction) else Cure.NO_ALIAS
+        same = same_array(function, definition, store) or same_pointer(function, definition, store)
+        nameless = any(is_pointer_from_memory(function, access) for access in (definition, store))
+        return None if same or nameless or _has_cache_hint(instruction) else Cure.NO_ALIAS
     held = function.instructions[room.obstacle_index].info.opclass
     return Cure.BEFORE_BARRIER if held is OpcodeClass.BARRIER else None
 

@@ -43,13 +43,13 @@ def traffic_with_repeats(
             wasted[place] = max(wasted.get(place, 0.0), (1 - 1 / passes) * float(sectors[index]))
             cures[place] = _cure(function, loop, passes)
     more = sum(wasted.values()) - sum(traffic.scattered.values())
-    found = replace(
+    reduced = replace(
         traffic,
         scattered=most_first(wasted),
         requested=requested,
         ideal_sectors=traffic.ideal_sectors - more,
     )
-    return found, cures
+    return reduced, cures
 
 
 def _cure(function: Function, loop: LoopId, passes: float) -> str:

@@ -61,8 +61,10 @@ def _could_overlap(function: Function, loop: LoopId) -> bool:
     code = [function.instructions[index] for index in facts.indices]
     if any(instruction.guard is not None and is_memory(instruction) for instruction in code):
         return False  # accesses under a condition, without a branch around them
-    infos = [one.info for one in code]
-    if any(info.opclass in _HOLDS_ORDER for info in infos) or any(is_ordered(one) for one in code):
+    infos = [instruction.info for instruction in code]
+    if any(info.opclass in _HOLDS_ORDER for info in infos) or any(
+        is_ordered(instruction) for instruction in code
+    ):
         return False
     stores = any(info.opclass is OpcodeClass.STORE and info.space in DEVICE_SPACES for info in infos)
     return any(
@@ -80,9 +82,11 @@ def _remainder(function: Function, loop: Loop) -> bool:
     """Whether a loop does the last passes of an unrolled one: the compiler gives both the same lines."""
     same = set(loops_of_same_loads(function, loop.id))
     if loop.location is not None:
-        same.update(one.id for one in function.loops if one.location == loop.location)
+        same.update(other_loop.id for other_loop in function.loops if other_loop.location == loop.location)
     else:
-        same.update(one.id for one in function.loops if _is_multiple(function, one.id, loop.id))
+        same.update(
+            other_loop.id for other_loop in function.loops if _is_multiple(function, other_loop.id, loop.id)
+        )
     return any(loop_facts(function, loop_id).copies > 1 for loop_id in same - {loop.id})
 
 

@@ -50,7 +50,7 @@ def written_bytes(program: Program, kernel: str, profile: KernelProfile) -> Writ
     other as many as its threads were counted to write.
     """
     launch = profile.launch
-    whole: dict[tuple[str, frozenset[int]], int] = {}  # bytes, by address
+    bytes_by_address: dict[tuple[str, frozenset[int]], int] = {}  # bytes, by address
     counts: dict[tuple[str, frozenset[int]], float] = {}
     moving, moves = 0.0, False
     for function in kernel_functions(program, kernel):
@@ -69,10 +69,12 @@ def written_bytes(program: Program, kernel: str, profile: KernelProfile) -> Writ
                 moving, moves = moving + (counted or 0.0), moves or bool(counted)
                 continue
             key = _bracket(instruction), makers
-            whole[key] = max(whole.get(key, 0), written * (launch.threads_per_block if makers else 1))
+            bytes_by_address[key] = max(
+                bytes_by_address.get(key, 0), written * (launch.threads_per_block if makers else 1)
+            )
             counts[key] = counts.get(key, 0.0) + (float("inf") if counted is None else counted)
-    held = sum(min(most, counts[key]) for key, most in whole.items())
-    return WrittenBytes(most=held + moving, by_thread=bool(whole) and not moves)
+    held = sum(min(most, counts[key]) for key, most in bytes_by_address.items())
+    return WrittenBytes(most=held + moving, by_thread=bool(bytes_by_address) and not moves)
 
 
 def _working(profile: KernelProfile, function: Function) -> Values | None:

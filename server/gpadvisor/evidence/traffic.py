@@ -73,9 +73,9 @@ class Traffic:
             self,
             ideal_sectors=self.ideal_sectors + sum(self.scattered.get(place, 0.0) for place in places),
             ideal_wavefronts_shared=self.ideal_wavefronts_shared
-            + sum(self.conflicting.get(one, 0.0) for one in places),
-            scattered={one: waste for one, waste in self.scattered.items() if one not in places},
-            conflicting={one: waste for one, waste in self.conflicting.items() if one not in places},
+            + sum(self.conflicting.get(place, 0.0) for place in places),
+            scattered={place: waste for place, waste in self.scattered.items() if place not in places},
+            conflicting={place: waste for place, waste in self.conflicting.items() if place not in places},
         )
 
     @property
@@ -107,14 +107,14 @@ class Traffic:
         misses = profile.metric(_L1_MISSES)
         if misses is not None:
             return misses + (profile.metric(_L1_STORES) or 0.0)
-        found = (profile.metric(name) for name in _L2_FROM_L1)
-        return next((value for value in found if value is not None), None)
+        sectors = (profile.metric(name) for name in _L2_FROM_L1)
+        return next((value for value in sectors if value is not None), None)
 
     def dram_sectors(self, profile: KernelProfile) -> float | None:
         """Sectors read from and written to DRAM."""
-        found = [profile.metric(name) for name in _DRAM]
-        known = [value for value in found if value is not None]
-        return sum(known) if known else None
+        counts = [profile.metric(name) for name in _DRAM]
+        counted = [value for value in counts if value is not None]
+        return sum(counted) if counted else None
 
     def worst(self, program: Program) -> str:
         """Where most sectors are wasted."""
@@ -144,9 +144,9 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
     conflicting: dict[Place, float] = {}
     for function in kernel_functions(program, kernel):
         values = {
-            name: np.zeros(len(function.instructions)) if found is None else found
+            name: np.zeros(len(function.instructions)) if counted is None else counted
             for name in sums
-            for found in (metric(profile, names[name], function),)
+            for counted in (metric(profile, names[name], function),)
         }
         for name, column in values.items():
             sums[name] += float(column.sum())

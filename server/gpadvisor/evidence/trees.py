@@ -36,14 +36,14 @@ _BELOW: Final = {"GE": 0, "LT": 0, "GT": 1, "LE": 1}
 @lru_cache(maxsize=64)
 def tree_barriers(function: Function) -> tuple[int, ...]:
     """Barriers at each level of a tree reduction or scan: its bound halves (or doubles) between them."""
-    found = [
+    levels = [
         index
         for loop in function.loops
         if _has_shared_tree(function, loop.id)
         for index in loop_indices(function, loop.id)
         if is_barrier(function, index)
     ]
-    return tuple(sorted({*found, *_unrolled_tree(function)}))
+    return tuple(sorted({*levels, *_unrolled_tree(function)}))
 
 
 def in_level_loop(function: Function, index: int) -> bool:
@@ -103,17 +103,23 @@ def _has_shared_tree(function: Function, loop: LoopId) -> bool:
     """A loop with a barrier, a bound that shifts by one bit per pass, and values of threads added up."""
     indices = loop_indices(function, loop)
     code = [function.instructions[index] for index in indices]
-    if any(other.parent == loop for other in function.loops):
+    if any(inner.parent == loop for inner in function.loops):
         return False
     if sum(instruction.info.opclass is OpcodeClass.BARRIER for instruction in code) not in {1, 2}:
         return False
     bounds = _halved(code)
-    compared = [one for one in code if one.opcode in _COMPARES and bounds.intersection(one.uses)]
+    compared = [
+        instruction
+        for instruction in code
+        if instruction.opcode in _COMPARES and bounds.intersection(instruction.uses)
+    ]
     if not compared:
         return False
     if _stops_at_warp(code, bounds):
         return False
-    with_thread = [one for one in compared if any(used not in bounds for used in one.uses)]
+    with_thread = [
+        instruction for instruction in compared if any(used not in bounds for used in instruction.uses)
+    ]
     return _adds_up(code, with_thread)
 
 
@@ -145,9 +151,9 @@ def _adds_up(code: Sequence[Instruction], bounding: Sequence[Instruction]) -> bo
         code: of one level.
         bounding: comparisons of a thread's number with the level's bound.
     """
-    memory = [one for one in code if one.info.space in SHARED_BY_THREADS]
-    loads = [one for one in memory if one.info.opclass is OpcodeClass.LOAD]
-    stores = [one for one in memory if one.info.opclass is OpcodeClass.STORE]
+    memory = [instruction for instruction in code if instruction.info.space in SHARED_BY_THREADS]
+    loads = [instruction for instruction in memory if instruction.info.opclass is OpcodeClass.LOAD]
+    stores = [instruction for instruction in memory if instruction.info.opclass is OpcodeClass.STORE]
     made_by: dict[Register, Instruction] = {}
     makers = []
     for instruction in (*code, *code):  # a value may be made in the pass before
@@ -160,8 +166,10 @@ def _adds_up(code: Sequence[Instruction], bounding: Sequence[Instruction]) -> bo
         return False
     if len(loads) >= 2 * len(stores):
         return True
-    predicates = {written for one in bounding for written in one.defs}
-    by_bound = any(one.guard is not None and one.guard.register in predicates for one in code)
+    predicates = {written for instruction in bounding for written in instruction.defs}
+    by_bound = any(
+        instruction.guard is not None and instruction.guard.register in predicates for instruction in code
+    )
     return by_bound and any(maker.opcode in _ADDS for maker in makers)
 
 
@@ -170,10 +178,10 @@ def _halved(code: Sequence[Instruction]) -> set[Register]:
     copies = [instruction for instruction in code if is_copy(instruction)]
     return {
         written
-        for one in code
-        if _shifts_by_one(one)
-        for written in one.defs
-        if _copies_of(written, copies).intersection(one.uses)
+        for instruction in code
+        if _shifts_by_one(instruction)
+        for written in instruction.defs
+        if _copies_of(written, copies).intersection(instruction.uses)
     }
 
 
@@ -191,15 +199,24 @@ def _stops_at_warp(code: Sequence[Instruction], bounds: set[Register]) -> bool:
     """Whether a bound that falls is left at 32 or more, so that one warp does the rest by itself."""
     if not any("R" in instruction.modifiers for instruction in code if bounds.intersection(instruction.defs)):
         return False
-    held = bounds.union(*(one.uses for one in code if is_copy(one) and bounds.intersection(one.defs)))
+    held = bounds.union(
+        *(
+            instruction.uses
+            for instruction in code
+            if is_copy(instruction) and bounds.intersection(instruction.defs)
+        )
+    )
     held |= {
-        written for one in code if is_copy(one) and bounds.intersection(one.uses) for written in one.defs
+        written
+        for instruction in code
+        if is_copy(instruction) and bounds.intersection(instruction.uses)
+        for written in instruction.defs
     }
     return any(
-        one.opcode in _COMPARES
-        and held.intersection(one.uses)
-        and any(int(number, 16) >= WARP for number in _HEX.findall(one.operands))
-        for one in code
+        instruction.opcode in _COMPARES
+        and held.intersection(instruction.uses)
+        and any(int(number, 16) >= WARP for number in _HEX.findall(instruction.operands))
+        for instruction in code
     )
 
 
@@ -250,9 +267,9 @@ def _level_bounds(function: Function, start: int, end: int) -> Iterator[tuple[In
             continue
         condition = next(
             (
-                made
-                for made in reversed(function.instructions[max(index - _NEAR, 0) : index])
-                if instruction.guard.register in made.defs
+                maker
+                for maker in reversed(function.instructions[max(index - _NEAR, 0) : index])
+                if instruction.guard.register in maker.defs
             ),
             None,
         )
