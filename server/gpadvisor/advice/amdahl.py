@@ -7,8 +7,10 @@ from gpadvisor.estimators.elapsed import whole
 from gpadvisor.model.advice import Estimate
 
 
-def program_estimate(estimate: Estimate | None, share: float | None) -> Estimate | None:
-    """The estimate for all kernel time of the report; None without an estimate or a share."""
+def program_estimate(
+    estimate: Estimate | None, share: float | None, of: str = "in the report"
+) -> Estimate | None:
+    """The estimate for all kernel time of the report, or part of it; None without estimate or share."""
     if estimate is None or share is None:
         return None
     paper = None if estimate.paper is None else whole(estimate.paper, share)
@@ -21,5 +23,5 @@ def program_estimate(estimate: Estimate | None, share: float | None) -> Estimate
         equation=(
             f"Amdahl: 1 / (1 - p + p / S) = {expected:.3f} with p = {share:.4f}, S = {estimate.expected:.3f}"
         ),
-        reasons=("the kernel's share of all kernel time in the report",),
+        reasons=(f"the kernel's share of all kernel time {of}",),
     )

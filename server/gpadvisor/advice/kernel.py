@@ -80,8 +80,7 @@ def advise_kernel(
         more_problems: found by the stages before.
         evaluated: what the optimizers answered, where they were asked already.
     """
-    answers = evaluate(context, optimizers) if evaluated is None else evaluated
-    told = choose(context, answers, limits, time_share=time_share, top=top)
+    told = choose(context, evaluated or evaluate(context, optimizers), limits, time_share=time_share, top=top)
     profile, blame, seen = context.profile, context.blame, _seen(context)
     launch = None if profile is None else profile.launch
     limit = _limit(context, seen, told.shown)
@@ -114,6 +113,7 @@ def advise_kernel(
         has_code=_has_code(context),
         rules=_rules(context, optimizers, told, seen),
         problems=problems(context, seen.samples, more_problems),
+        slowest=None if profile is None else profile.slowest,
     )
 
 

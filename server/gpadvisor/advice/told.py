@@ -169,6 +169,7 @@ def _suggestion(
 ) -> Suggestion:
     optimizer, match, blame = finding.optimizer, finding.match, context.blame
     total = 0 if blame is None else blame.total_samples
+    slowest = None if context.profile is None else context.profile.slowest
     spots = (
         static_hotspots(context, match, executed)
         if blame is None
@@ -186,6 +187,9 @@ def _suggestion(
         matched_latency=finding.matched_latency,
         speedup=finding.estimate,
         program_speedup=program_estimate(finding.estimate, time_share),
+        slowest_speedup=None
+        if slowest is None
+        else program_estimate(finding.estimate, slowest.time_share, f"of {slowest.name}"),
         scope=_scope(context, finding),
         advice=_sentence(match.advice),
         hotspots=spots,

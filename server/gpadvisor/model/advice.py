@@ -12,7 +12,7 @@ from gpadvisor.model.estimate import Estimate as Estimate  # noqa: PLC0414 of th
 from gpadvisor.model.ids import FunctionId, LoopId, Pc, SourceLocation
 from gpadvisor.model.kind import Kind
 from gpadvisor.model.problem import Problem
-from gpadvisor.model.profile import Device, Evidence, Launch, RuleResult, first_share
+from gpadvisor.model.profile import Device, Evidence, Launch, RuleResult, SlowestRank, first_share
 from gpadvisor.model.program import InlineFrame
 from gpadvisor.model.timeline import RunPart
 
@@ -220,6 +220,7 @@ class Suggestion:
     next_limit: str = ""  # what would limit the kernel after it, "DRAM throughput"; empty where no unit would
     suppressed: Suppression | None = None
     leads: bool = False  # told before those that are expected to give something
+    slowest_speedup: Estimate | None = None  # for the slowest rank of a sum over ranks, by Amdahl's law
     instead_of: str = ""  # the code of another change of the launch, which gives more: a launch has one
 
 
@@ -357,6 +358,7 @@ class KernelAdvice:
     has_code: bool = True  # whether its machine code could be read
     faster: str = ""  # another launch of the report that does the same work in less time
     in_run: RunPart | None = None  # its part of the traced run that was given
+    slowest: SlowestRank | None = None  # of a sum over ranks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,9 @@ CONFIGURATION_SHARE: Final = "gpadvisor__configuration_share_ratio"
 """Metrics of an entry that stands for all launches of a kernel: how many there are, how many configurations
 they have, and the share of their time (else of their number) that has the configuration of ``launch``. Their
 last words say how they are merged: the first adds up, the others do not."""
+SLOWEST: Final = "gpadvisor__slowest"
+SLOWEST_SHARE: Final = "gpadvisor__slowest_share_ratio"
+"""Metrics of a sum over ranks: the name of the rank with the most kernel time, the kernel's share of it."""
 _NO_COUNT: Final = frozenset({"type", "avg", "ratio", "pct", "per", "max", "min", "rate"})
 
 
@@ -172,6 +175,14 @@ class CallFrame:
     line: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowestRank:
+    """Of the ranks that were added up, the one with the most kernel time."""
+
+    name: str  # "rank 18", "node n3"
+    time_share: float  # the kernel's, of that rank's kernel time
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class KernelProfile:
     """One launch with everything measured about it."""
@@ -205,6 +216,14 @@ class KernelProfile:
     def picked(self) -> bool:
         """Whether its launch was asked for; where it was not, it has its time and nothing else."""
         return all(problem.code is not ProblemCode.NOT_PICKED for problem in self.problems)
+
+    @property
+    def slowest(self) -> SlowestRank | None:
+        """Of a sum over ranks; None where there is none, or a time is missing."""
+        name, share = self.metrics.get(SLOWEST), self.metric(SLOWEST_SHARE)
+        if not isinstance(name, str) or not name.isprintable() or share is None or not 0 <= share <= 1:
+            return None
+        return SlowestRank(name=name[:80], time_share=share)
 
     def metric(self, name: str) -> float | None:
         """A scalar metric as a float, by the name it had before 2026; None where absent or not a number."""

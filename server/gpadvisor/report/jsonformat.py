@@ -104,6 +104,9 @@ def _kernel(kernel: KernelAdvice) -> Json:
         "duration_ns": number(kernel.duration_ns),
         "time_share": number(kernel.time_share),
         "run": None if kernel.in_run is None else _run(kernel.in_run),
+        "slowest_rank": None
+        if kernel.slowest is None
+        else {"name": text(kernel.slowest.name), "time_share": number(kernel.slowest.time_share)},
         "occupancy": _occupancy(kernel.occupancy),
         "utilisations": [
             {"name": use.name, "percent": number(use.percent), "metric": text(use.metric)}
@@ -262,6 +265,7 @@ def _suggestion(suggestion: Suggestion) -> Json:
         "matched": {"samples": suggestion.matched_samples, "latency": suggestion.matched_latency},
         "speedup": _speedup(suggestion.speedup),
         "program_speedup": _speedup(suggestion.program_speedup),
+        "slowest_rank_speedup": _speedup(suggestion.slowest_speedup),
         "equation": None if suggestion.speedup is None else text(suggestion.speedup.equation),
         "scope": _scope(suggestion.scope),
         "cure": optional(suggestion.cure or None),

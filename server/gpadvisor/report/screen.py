@@ -30,6 +30,7 @@ from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import base_name, core_name, short_name
 from gpadvisor.report.page import Page
 from gpadvisor.report.text_kernel import no_change
+from gpadvisor.report.text_suggestion import ALL_OF_IT, after_words
 from gpadvisor.report.words import (
     Keep,
     base_file,
@@ -58,7 +59,6 @@ _NAME: Final = 44
 _PATH: Final = 44
 _LEAST_FILE: Final = 24
 _CAST: Final = re.compile(r"\((?:unsigned |signed )?(?:bool|char|short|int|long|long long)\)(?=-?\d)")
-_ALL_OF_IT: Final = 0.995
 _NO_SAMPLES: Final = "without samples nothing is said about"
 
 
@@ -115,7 +115,7 @@ def _headline(page: Page, found: Sequence[Family]) -> list[str]:
         return [page.style.heading("No kernel was analysed.")]
     first = heaviest(found)
     name, limited_by = _name(first), first.head.limited_by
-    part = first.share is not None and first.share <= _ALL_OF_IT
+    part = first.share is not None and first.share <= ALL_OF_IT
     takes = f"{name} takes {_share(first.share)} of {_whose(first)}"
     if limited_by:
         text = f"{takes}, limited by {limited_by}" if part else f"{name} is limited by {limited_by}"
@@ -221,7 +221,7 @@ def _block(page: Page, family: Family, entry: NumberedSuggestion) -> list[str]:
         lines += _labelled(page, "or", words)
     lines += _labelled(page, "cause", f"{suggestion.title}{matched} ({suggestion.code})")
     lines += _place(page, family, entry)
-    return lines + _labelled(page, "then", _after(entry))
+    return lines + _labelled(page, "then", after_words(entry.kernel, entry.suggestion))
 
 
 def _labelled(page: Page, label: str, text: str) -> list[str]:
@@ -269,18 +269,6 @@ def _file_line(page: Page, location: SourceLocation, room: int) -> str:
     if page.local.get(location.file) is not None:
         return page.place(location, room)
     return place(SourceLocation(base_file(location.file), location.line), room)
-
-
-def _after(entry: NumberedSuggestion) -> str:
-    """What it means for the run, and what limits the kernel next."""
-    suggestion, share = entry.suggestion, entry.kernel.time_share
-    some = entry.kernel.in_run is not None or (share is not None and share < _ALL_OF_IT)
-    part = suggestion.program_speedup if some else None
-    words = [
-        "" if part is None else f"{gain(part)} of the whole run",
-        f"limited by {suggestion.next_limit}" if suggestion.next_limit else "",
-    ]
-    return "; ".join(word for word in words if word)
 
 
 def _rest(page: Page, entries: Sequence[NumberedSuggestion], room: int | None) -> list[str]:

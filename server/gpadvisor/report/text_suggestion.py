@@ -35,6 +35,8 @@ from gpadvisor.report.words import (
     wrap,
 )
 
+ALL_OF_IT: Final = 0.995
+"""Of the time."""
 SHOWN_HOTSPOTS: Final = 5
 """As many as the original lists for one suggestion (GPA section V-C)."""
 SHOWN_IMPORTANCE: Final = 0.01
@@ -118,7 +120,30 @@ def whole_run(kernel: KernelAdvice, suggestion: Suggestion) -> str:
         return ""
     if kernel.in_run is not None:
         return f"{gain(program)}, as {run_words(kernel.in_run)}"
-    return f"{gain(program)}, as this kernel has {percent(share, 0)} of the GPU time"
+    text = f"{gain(program)}, as this kernel has {percent(share, 0)} of the GPU time"
+    slowest = on_slowest(kernel, suggestion)
+    return f"{text}; {slowest}" if slowest else text
+
+
+def on_slowest(kernel: KernelAdvice, suggestion: Suggestion) -> str:
+    """What it means for the slowest rank of a sum; nothing where that is what it means for all of them."""
+    slowest, program, worth = kernel.slowest, suggestion.program_speedup, suggestion.slowest_speedup
+    if slowest is None or program is None or worth is None or kernel.in_run is not None:
+        return ""
+    return "" if gain(worth) == gain(program) else f"{gain(worth)} of {slowest.name}, the slowest"
+
+
+def after_words(kernel: KernelAdvice, suggestion: Suggestion) -> str:
+    """What it means for the run, and what limits the kernel next."""
+    share = kernel.time_share
+    some = kernel.in_run is not None or (share is not None and share < ALL_OF_IT)
+    part = suggestion.program_speedup if some else None
+    words = [
+        "" if part is None else f"{gain(part)} of the whole run",
+        on_slowest(kernel, suggestion),
+        f"limited by {suggestion.next_limit}" if suggestion.next_limit else "",
+    ]
+    return "; ".join(word for word in words if word)
 
 
 def run_words(part: RunPart) -> str:

@@ -31,7 +31,14 @@ from gpadvisor.model.blame import Blame, CodeArea, DependencyClass, Role
 from gpadvisor.model.ids import FunctionId, SourceLocation
 from gpadvisor.model.instruction import MemorySpace, OpcodeClass, OpcodeInfo, Pipe
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.model.profile import Evidence, KernelProfile, RuleResult
+from gpadvisor.model.profile import (
+    SLOWEST,
+    SLOWEST_SHARE,
+    Evidence,
+    KernelProfile,
+    RuleResult,
+    SlowestRank,
+)
 from gpadvisor.model.program import KernelFacts
 from gpadvisor.rules import OPTIMIZERS
 
@@ -357,6 +364,23 @@ def test_what_it_means_for_the_whole_report() -> None:
     assert program.paper == pytest.approx(1 / (0.5 + 0.5 / (1000 / 600)))
     assert "p = 0.5000" in program.equation
     assert advice(optimizer("GPA106", match(0))).suggestions[0].program_speedup is None
+
+
+@pytest.mark.parametrize(("name", "share"), [("rank 18", 0.8), ("rank\x1b[31m", 0.8), ("rank 18", 1.5)])
+def test_what_it_means_for_the_slowest_rank(name: str, share: float) -> None:
+    profile = made.profile()
+    metrics = {**profile.metrics, SLOWEST: name, SLOWEST_SHARE: share}
+    context = made.context(thousand(), measured=replace(profile, metrics=metrics))
+    found = advise_kernel(context, [optimizer("GPA106", match(0))], time_share=0.5)
+    (suggestion,) = found.suggestions
+    if (name, share) != ("rank 18", 0.8):  # not of ours
+        assert (found.slowest, suggestion.slowest_speedup) == (None, None)
+        return
+    assert found.slowest == SlowestRank(name="rank 18", time_share=0.8)
+    assert suggestion.speedup is not None
+    assert suggestion.slowest_speedup is not None
+    assert suggestion.slowest_speedup.expected == pytest.approx(1 / (0.2 + 0.8 / suggestion.speedup.expected))
+    assert suggestion.slowest_speedup.reason == "the kernel's share of all kernel time of rank 18"
 
 
 def test_suggestions_that_share_samples_are_grouped() -> None:

@@ -18,6 +18,7 @@ from tests.rank_values import SPEC, rank_profile, write_rank
 from gpadvisor.cli import main
 from gpadvisor.errors import ProfileFormatError, UsageError
 from gpadvisor.model.problem import ProblemCode
+from gpadvisor.model.profile import SlowestRank
 from gpadvisor.pipeline.aggregate import Aggregation, aggregate_files
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.store import load_profile, write_snapshot
@@ -219,6 +220,39 @@ def test_a_slow_node_and_slow_data_are_told_apart(tmp_path: Path) -> None:
     assert said[0].startswith("rank 6 takes 2")
     assert "% longer in everything" in said[0]
     assert said[1].startswith("other takes 2.5x its median on rank 2")
+
+
+def test_the_slowest_rank_is_the_one_with_the_most_kernel_time(tmp_path: Path) -> None:
+    times = {0: (1000.0, 500.0), 1: (1000.0, 3000.0), 2: (2000.0, 500.0)}
+    files = [
+        write_rank(tmp_path, rank, rank_profile({1: (5, 2)}, own, host=f"n{min(rank, 1)}"))
+        for rank, own in times.items()
+    ]
+    parts = [tmp_path / "first.gpadvisor", tmp_path / "second.gpadvisor"]
+    aggregate(files[:1], parts[0])
+    aggregate(files[1:], parts[1])
+    for target, sources, merge in (("whole", files, False), ("merged", parts, True)):
+        aggregate(sources, tmp_path / target, merge=merge)
+        slowest = {one.launch.kernel: one.slowest for one in load_profile(tmp_path / target).kernels}
+        assert slowest == {
+            "k": SlowestRank(name="rank 1", time_share=0.25),
+            "other": SlowestRank(name="rank 1", time_share=0.75),
+        }
+    aggregate(files, tmp_path / "nodes", "node")
+    assert {one.slowest.time_share for one in load_profile(tmp_path / "nodes").kernels if one.slowest} == {
+        3000 / 6500,
+        3500 / 6500,
+    }
+    assert [one.slowest for one in load_profile(parts[0]).kernels] == [None, None]
+
+
+def test_a_missing_time_says_nothing_of_the_slowest_rank(ranks: list[Path], tmp_path: Path) -> None:
+    profile = load_profile(ranks[1])
+    first = profile.kernels[0]
+    untimed = dataclasses.replace(first, launch=dataclasses.replace(first.launch, duration_ns=None))
+    write_snapshot(dataclasses.replace(profile, kernels=(untimed, *profile.kernels[1:])), ranks[1])
+    aggregate(ranks, tmp_path / "all.gpadvisor")
+    assert [one.slowest for one in load_profile(tmp_path / "all.gpadvisor").kernels] == [None, None]
 
 
 def test_planted_ranks_are_found_and_no_others() -> None:

@@ -13,6 +13,7 @@ from tests import advice_values as values
 from gpadvisor.model.advice import Category, KernelAdvice, LaunchSummary, Rejection, SourceMatch, Suggestion
 from gpadvisor.model.ids import Pc
 from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.profile import SlowestRank
 from gpadvisor.model.timeline import KernelName, KernelTime, RunPart
 from gpadvisor.report import render_markdown, render_text
 from gpadvisor.report.caveats import caveats
@@ -50,6 +51,23 @@ def test_a_suggestion_has_gain_and_cure_then_cause_then_place() -> None:
     assert rest[0] == "    cause  long-latency load used inside the same loop, 55 % of samples (GPA201)"
     assert rest[1] == "    place  load.cuh:4  return in[j];"
     assert rest[2] == "    then   1.14x (0.99-1.22) of the whole run"
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.9, "; 1.2x (1.0-1.3) of rank 18, the slowest"), (0.714, "")])
+def test_what_a_change_is_worth_on_the_slowest_rank(share: float, said: str) -> None:
+    first = values.LOOP_UNROLLING
+    assert first.program_speedup is not None
+    worth = values.estimate(0.99, 1.19, 1.31, 1.40) if said else first.program_speedup
+    suggestions = (replace(first, slowest_speedup=worth),)
+    slowest = SlowestRank(name="rank 18", time_share=share)
+    kernel = values.kernel(suggestions=suggestions, groups=(), slowest=slowest)
+    screen = " ".join(render_text(values.advice(kernel)).split())
+    assert f"then 1.14x (0.99-1.22) of the whole run{said}" in screen
+    assert ("rank 18" in screen) == bool(said)
+    whole = "1.14x (0.99-1.22), as this kernel has 71 % of the GPU time"
+    text = " ".join(render_markdown(values.advice(kernel)).split())
+    assert whole + said in text
+    assert ("rank 18" in text) == bool(said)
 
 
 def test_a_change_is_never_cut() -> None:

@@ -17,23 +17,48 @@ from gpadvisor.store.ranks.outliers import FEWEST, SLOWER, imbalance, slow_kerne
 _NAMED: Final = 3
 
 
-def findings(
-    times: Sequence[Document], members: Sequence[Member], names: Sequence[str], by: By
-) -> tuple[list[Document], dict[int, list[Document]]]:
-    """Problems of the run, and of kernels by number.
+def times_by_rank(
+    times: Sequence[Document], members: Sequence[Member], kernels: int, by: By
+) -> tuple[list[str], NDArray[np.float64]]:
+    """Names of what is compared, and the time of each kernel (row) on each of them, NaN where there is none.
 
     Args:
         times: rows of kernel ``k`` and profile ``rank`` with ``time_ns``.
         members: the profiles, which ``rank`` numbers.
-        names: of the kernels.
+        kernels: how many there are.
         by: what the profiles are told by; of a node its ranks' times are added up.
     """
     labels, columns = _labels(members, by)
-    matrix = np.full((len(names), len(labels)), np.nan)
+    matrix = np.full((kernels, len(labels)), np.nan)
     for row in times:
         if row["time_ns"] is not None and row["time_ns"] > 0:
             at = row["k"], columns[row["rank"]]
             matrix[at] = row["time_ns"] + (0.0 if np.isnan(matrix[at]) else matrix[at])
+    return labels, matrix
+
+
+def slowest_rank(
+    matrix: NDArray[np.float64], labels: Sequence[str], by: By
+) -> tuple[str, NDArray[np.float64]] | None:
+    """The rank with the most kernel time (the first of equals), and each kernel's share of it."""
+    totals = np.nansum(matrix, 0)
+    if len(labels) < 2 or not totals.all():
+        return None
+    worst = int(totals.argmax())
+    return _which([worst], labels, by), np.nan_to_num(matrix[:, worst]) / totals[worst]
+
+
+def findings(
+    matrix: NDArray[np.float64], labels: Sequence[str], names: Sequence[str], by: By
+) -> tuple[list[Document], dict[int, list[Document]]]:
+    """Problems of the run, and of kernels by number.
+
+    Args:
+        matrix: times of kernels on ranks.
+        labels: of the ranks, or of what else the profiles are told by.
+        names: of the kernels.
+        by: what the profiles are told by.
+    """
     if len(labels) < FEWEST or not np.isfinite(matrix).any():
         return [], {}
     factors, slow = slow_ranks(matrix)

@@ -12,9 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.model.problem import ProblemCode
-from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS, LAUNCHES, adds_up
+from gpadvisor.model.profile import (
+    CONFIGURATION_SHARE,
+    CONFIGURATIONS,
+    LAUNCHES,
+    SLOWEST,
+    SLOWEST_SHARE,
+    adds_up,
+)
 from gpadvisor.store.parts import Columns, Document, Parts, put_together
-from gpadvisor.store.ranks.findings import findings
+from gpadvisor.store.ranks.findings import findings, slowest_rank, times_by_rank
 from gpadvisor.store.ranks.kernels import SummedKernel
 from gpadvisor.store.ranks.members import By, Member, stated
 from gpadvisor.store.ranks.reading import Reading
@@ -45,9 +52,7 @@ def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
     ]
     _launches(kernels, times)
     _metrics(connection, kernels)
-    said, by_kernel = findings(times, members, [one["launch"]["demangled"] for one in kernels], by)
-    for index, problems in by_kernel.items():
-        kernels[index]["problems"] += problems
+    said = _compare(kernels, times, members, by)
     parts = Parts(
         document={
             "profile": _profile(reading, members),
@@ -84,6 +89,21 @@ def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
         }
     }
     return pack(parts, head, _kept(reading, members))
+
+
+def _compare(
+    kernels: Sequence[Document], times: Sequence[Document], members: Sequence[Member], by: By
+) -> list[Document]:
+    """What ranks differ in, of the run; what is of a kernel is added to it."""
+    labels, matrix = times_by_rank(times, members, len(kernels), by)
+    slowest = slowest_rank(matrix, labels, by)
+    if slowest is not None and all(row["time_ns"] is not None for row in times):
+        for kernel, share in zip(kernels, slowest[1].tolist(), strict=True):
+            kernel["metrics"] |= {SLOWEST: slowest[0], SLOWEST_SHARE: share}
+    said, by_kernel = findings(matrix, labels, [one["launch"]["demangled"] for one in kernels], by)
+    for index, problems in by_kernel.items():
+        kernels[index]["problems"] += problems
+    return said
 
 
 def _order(connection: Any) -> list[int]:
@@ -175,7 +195,7 @@ def _metrics(connection: Any, kernels: Sequence[Document]) -> None:
     launches = dict(connection.execute("SELECT k, sum(launches) FROM sum_launches GROUP BY k").fetchall())
     for row in _documents(connection, "SELECT * FROM kept_out_metrics"):
         name = row["name"]
-        if name in {LAUNCHES, CONFIGURATIONS, CONFIGURATION_SHARE}:
+        if name in {LAUNCHES, CONFIGURATIONS, CONFIGURATION_SHARE, SLOWEST, SLOWEST_SHARE}:
             continue
         metrics = kernels[row["k"]]["metrics"]
         if row["kind"] == "text":
