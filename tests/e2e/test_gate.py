@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from tests.kernels import compile_kernel
+from tests.kernels import FOLDER, compile_kernel
 from tests.ncu_writer import write_report
 from tests.sampled import sampled_launch, twice
 
@@ -16,6 +17,8 @@ from gpadvisor.cli import main
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
 BASELINE = ".gpadvisor-baseline.jsonl"
+SHARED = sorted(Path(os.environ.get("GPADVISOR_REPORTS", "/nonexistent")).glob("*.ncu-rep"))[:3]
+FIXTURES = sorted(folder.name for folder in FOLDER.iterdir() if folder.is_dir())[:4]
 
 
 @pytest.fixture(autouse=True)
@@ -130,3 +133,37 @@ def test_times_of_several_launches_decide(capsys: pytest.CaptureFixture[str], tm
     assert code == 1
     assert "**gpadvisor: fail**" in out
     assert "+30.0 +-" in out
+
+
+def nothing_is_new(capsys: pytest.CaptureFixture[str], path: Path) -> None:
+    """A baseline of an input meets the gate on what is new, and two runs that are one those on counters."""
+    known = ("advise", path, "--baseline", BASELINE)
+    assert run(capsys, *known, "--update-baseline")[0] == 0
+    code, _, err = run(capsys, *known, "--fail-on", "new")
+    assert code == 0, err
+    assert "0 new" in err
+    text = Path(BASELINE).read_text(encoding="utf-8")
+    assert str(path.parent) not in text
+    assert not {"line", "path", "samples"} & {key for row in text.splitlines() for key in json.loads(row)}
+    # One launch says nothing of the noise of its time; all else is the same.
+    limits = ("5%", "findings=0", "registers=0", "spills=0", "shared=0")
+    gates = [word for limit in limits for word in ("--gate", limit)]
+    code, out, err = run(capsys, "compare", path, path, *gates, "--format", "json")
+    assert code == 1, err
+    checks = json.loads(out)["gate"]["checks"]
+    assert {check["limit"] for check in checks} == set(limits)
+    for check in checks:
+        assert check["outcome"] == ("inconclusive" if check["limit"] == "5%" else "pass"), check
+
+
+@pytest.mark.reports
+@pytest.mark.parametrize("path", SHARED, ids=lambda path: path.stem)
+def test_real_reports(capsys: pytest.CaptureFixture[str], path: Path) -> None:
+    nothing_is_new(capsys, path)
+
+
+@pytest.mark.parametrize("name", FIXTURES)
+def test_fixtures(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
+    cubin = tmp_path / "before.cubin"
+    cubin.write_bytes(compile_kernel(name, "before"))
+    nothing_is_new(capsys, cubin)

@@ -7,6 +7,8 @@ import { describe, it } from "node:test";
 
 interface Manifest {
   readonly icon: string;
+  readonly extensionKind: readonly string[];
+  readonly capabilities: { readonly virtualWorkspaces: { readonly supported: boolean } };
   readonly description: string;
   readonly categories: readonly string[];
   readonly keywords: readonly string[];
@@ -31,6 +33,12 @@ describe("the manifest", () => {
     assert.ok(manifest.description.length <= 145, "cut in the list of extensions");
     assert.ok(manifest.keywords.length <= 30);
     assert.match(manifest.galleryBanner.color, /^#[0-9a-f]{6}$/);
+  });
+  it("says that the web and virtual workspaces are not for it", () => {
+    assert.deepEqual(manifest.extensionKind, ["workspace"]);
+    assert.ok(!("browser" in manifest));
+    assert.equal(manifest.capabilities.virtualWorkspaces.supported, false);
+    assert.match(readFileSync("README.md", "utf8"), /not run in the browser .* or in virtual workspaces/);
   });
   it("has an icon that is large enough", () => {
     const png = readFileSync(manifest.icon);

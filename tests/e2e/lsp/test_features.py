@@ -110,6 +110,8 @@ async def test_lens_hints_hover(project: Path) -> None:
         assert said is not None
         assert "Strength Reduction" in said
         assert "| stall | samples | waits for |" in said
+        (page, *_) = re.findall(r"^\| \[[^]]+\]\(file://([^)]+)\) \|", said, re.MULTILINE)
+        assert Path(page).read_text(encoding="utf-8").startswith("# ")
         assert len(said.splitlines()) <= 25
         assert await one.hover(NAME, 0) is None, "nothing where there is nothing"
 
