@@ -109,6 +109,25 @@ def test_without_a_baseline_lines_are_taken_as_they_are() -> None:
     assert short.samples == 980
 
 
+@pytest.mark.parametrize(("line", "inside"), [(0, False), (1, True), (2, True), (3, False)])
+def test_without_a_baseline_every_line_of_the_text_is_there(line: int, inside: bool) -> None:
+    file = file_analysis(baseline=None, baseline_kind=BaselineKind.UNKNOWN)
+    lines = placing.line_map(file, "first\nsecond")
+    assert lines.is_deleted(line) is not inside
+    assert lines.now(line)[1] is (Freshness.UNVERIFIED if inside else Freshness.EDITED)
+
+
+def test_a_deleted_line_is_listed_behind_the_first_one_that_is_left() -> None:
+    file = file_analysis(baseline="a;\nb;\nc;\n", findings=(finding(2),), lines=())
+    placed = place(file, "x;\na;\nc;\n")
+    assert [entry.line for entry in placed.deleted_findings] == [3]
+
+
+def test_an_edited_line_is_no_blank_one() -> None:
+    file = file_analysis(baseline="a;\nfoo(bar);\nb;\n", findings=(finding(2),), lines=())
+    assert place(file, "a;\n\n1234567;\nb;\n").findings[0].line == 3
+
+
 def test_lines_beyond_the_baseline_are_not_lost() -> None:
     file = file_analysis(findings=(finding(900),), lines=(line_data(900, 5),))
     found = place(file, SOURCE)
@@ -129,6 +148,7 @@ def test_windows_line_ends_change_nothing() -> None:
         ("  x = 0.5 + 0.5;", "0.5", (2, 16)),  # twice: which of them is not known
         ("  x = y;  ", None, (2, 8)),
         ("  x = y;", "0.5", (2, 8)),
+        ("0.5 * x;", "0.5", (0, 3)),
         ("   ", None, (3, 3)),
         ("", None, (0, 0)),
     ],
