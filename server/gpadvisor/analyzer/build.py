@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -71,10 +72,10 @@ class _ProgramBuilder:
         if section.name in self._lines:
             lines = user_lines(self._lines[section.name])
         flows = control_transfers(instructions)
+        jumps = sorted(flows)
         for part in split_section(section, instructions, flows):
-            own = {
-                index - part.start: flow for index, flow in flows.items() if part.start <= index < part.end
-            }
+            inside = jumps[bisect_left(jumps, part.start) : bisect_left(jumps, part.end)]
+            own = {index - part.start: flows[index] for index in inside}
             own_lines = lines[part.start : part.end]
             self._flows.append(own)
             self._functions.append(

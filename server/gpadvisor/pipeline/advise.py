@@ -140,14 +140,14 @@ def advise_analysis(
         cache: of disassembly.
         parsed: files of the line tables whose facts the caller wants, beside those that advice quotes.
     """
+    progress("looking for what to change")
     limits = [EstimateLimits(one.context, one.demangled) for one in analysis.kernels]
     evaluated = [within_limits(one, evaluate(one.context, OPTIMIZERS)) for one in limits]
     if any(kernel.modelled is not None for kernel in analysis.kernels):
         evaluated = _simulated_changes(analysis, evaluated, request, progress, cache)
     pairs = list(zip(analysis.kernels, evaluated, strict=True))
     kernels = tuple(_advise(kernel, known, request) for kernel, known in pairs)
-    texts = sources.texts
-    asked = {*files_asked_about(kernels, _NAMING), *parsed}
+    asked, texts = {*files_asked_about(kernels, _NAMING), *parsed}, sources.texts
     quoted = {path: (path, texts[path]) for path in asked & texts.keys()}
     commented = [(path, text) for path, text in sources.now.items() if MARKER in text]
     facts, unread = read_source_facts({*quoted.values(), *commented})

@@ -44,6 +44,7 @@ what was matched.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Final
 
 import numpy as np
@@ -220,6 +221,19 @@ def _call_at(program: Program, site: StaticSite) -> tuple[CallSite, ...]:
     return tuple(call for call in program.functions[site.function].calls if call.index == site.index)
 
 
+def _callers(functions: tuple[Function, ...]) -> dict[int, list[tuple[Function, list[int]]]]:
+    """By callee: the functions that call it, and where."""
+    callers: dict[int, list[tuple[Function, list[int]]]] = defaultdict(list)
+    for caller in functions:
+        calls: dict[int, list[int]] = defaultdict(list)
+        for call in caller.calls:
+            if call.callee is not None:
+                calls[call.callee].append(call.index)
+        for callee, places in calls.items():
+            callers[callee].append((caller, places))
+    return callers
+
+
 def _regions(blame: Blame, functions: tuple[Function, ...], usable: list[Function]) -> tuple[Region, ...]:
     """For each callee its own samples and those of the blocks that call it; a row goes to one callee only.
 
@@ -230,14 +244,13 @@ def _regions(blame: Blame, functions: tuple[Function, ...], usable: list[Functio
     regions = []
     taken = np.zeros(len(table), dtype=bool)
     stalled = by_role(blame, Role.BLAMED, Role.SELF) & (table.latency > 0)
+    callers = _callers(functions)
     for callee in sorted(usable, key=lambda one: -samples(blame, table.function == one.id)):
         mask = table.function == callee.id
-        for caller in functions:
-            calls = [call.index for call in caller.calls if call.callee == callee.id]
-            if calls:
-                blocks = np.isin(caller.block_of, caller.block_of[calls])
-                at = table.function == caller.id
-                mask |= at & (table.use_index != NO_INDEX) & blocks[np.maximum(table.use_index, 0) * at]
+        for caller, calls in callers[callee.id]:
+            blocks = np.isin(caller.block_of, caller.block_of[calls])
+            at = table.function == caller.id
+            mask |= at & (table.use_index != NO_INDEX) & blocks[np.maximum(table.use_index, 0) * at]
         rows = np.flatnonzero(mask & stalled & ~taken)
         if len(rows):
             taken[rows] = True
