@@ -91,6 +91,7 @@ def test_a_report_is_walked_from_its_kernels_to_a_comparison(name: str) -> None:
 
 
 @pytest.mark.toolkit
+@pytest.mark.skipif(not can_hold(), reason="this kernel has no Landlock")
 def test_a_source_is_advised_on_simulated_and_compared() -> None:
     async def script(agent: Agent) -> None:
         static = await agent.whole("advise", file=SOURCE)
@@ -351,6 +352,7 @@ def test_names_that_lie_to_the_model_are_short_plain_data(tmp_path: Path) -> Non
 
 
 @pytest.mark.toolkit
+@pytest.mark.skipif(not can_hold(), reason="this kernel has no Landlock")
 def test_a_call_is_cancelled_with_what_it_started_and_tells_how_far_it_is() -> None:
     told: list[str] = []
 
