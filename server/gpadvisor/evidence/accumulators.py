@@ -71,11 +71,19 @@ def _reaching(writers: tuple[int, ...], use: int) -> tuple[int, ...]:
 def kept_in_memory(function: Function) -> frozenset[int]:
     """Loads and stores of one element that each pass of an innermost loop reads and writes again.
 
-    Its address does not change in the loop, and nothing in the loop lets other threads see it; the compiler
-    leaves it in memory where another access of the loop may be to the same place. Of a loop that is unrolled
-    whole the passes stand one after the other.
+    Of a loop that is unrolled whole the passes stand one after the other.
     """
-    result = {index for one_pass in kept_in_passes(function) for index in one_pass}
+    return kept_in_loops(function).union(*kept_in_passes(function))
+
+
+@lru_cache(maxsize=64)
+def kept_in_loops(function: Function) -> frozenset[int]:
+    """Those of loops that are not unrolled whole.
+
+    The address does not change in the loop, and nothing in the loop lets other threads see the element; the
+    compiler leaves it in memory where another access of the loop may be to the same place.
+    """
+    result: set[int] = set()
     for loop in function.loops:
         facts = loop_facts(function, loop.id)
         code = {index: function.instructions[index] for index in facts.indices}

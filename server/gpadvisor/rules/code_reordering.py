@@ -62,6 +62,7 @@ import numpy as np
 
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.kept_elements import in_register
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.matched import matched_rows
 from gpadvisor.evidence.accesses import DEVICE_SPACES
@@ -265,7 +266,7 @@ def _words(context: KernelContext, blame: Blame, pairs: list[_Pair]) -> tuple[st
         return text, "load for the next pass of the loop before the work of this one."
     if top.cure is Cure.IN_REGISTER:
         store = definition if room_index is None or definition in kept_in_memory(function) else room_index
-        return text, _in_register(line_text(function, store))
+        return text, in_register(function, store)
     late = store_behind(function, definition, use, top.wanted) if top.cure is Cure.LATE_STORE else None
     if late is not None:
         work, barrier = (line_text(function, one) for one in late)
@@ -297,13 +298,6 @@ def _relation(blame: Blame, pair: _Pair) -> str:
     """What the use does to the def; one that overwrites an operand uses no result."""
     overwrites = CLASSES[int(blame.rows.dependency_class[pair.row])] is DependencyClass.WRITE_AFTER_READ
     return "still reads a register that is overwritten by" if overwrites else "is used by"
-
-
-def _in_register(place: str) -> str:
-    return (
-        f"keep the element at {place} in a local variable and store it behind the loop: it is the same in "
-        "every pass (not if it is volatile)."
-    )
 
 
 def _held_loads(context: KernelContext) -> tuple[StaticSite, ...]:
@@ -356,8 +350,7 @@ def _static_advice(context: KernelContext) -> str:
             "move ahead of the store before it; else load into a local variable before the store."
         )
     if static_sites:
-        place = line_text(context.program.functions[static_sites[0].function], static_sites[0].index)
-        sentence = _in_register(place)
+        sentence = in_register(context.program.functions[static_sites[0].function], static_sites[0].index)
         parts.append(f"{sentence[0].upper()}{sentence[1:]}")
     return " ".join(parts)
 

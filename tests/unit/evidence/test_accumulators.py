@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.optimizer_values import listing
 
+from gpadvisor.estimators.kept_elements import in_register
 from gpadvisor.evidence.accumulators import kept_in_memory, kept_in_passes
 
 PASS = "LDS R10, [R2{at}]\nLDS R12, [R3{at}]\nFFMA R8, R10, R12, R8\n{between}STS [R5{own}], R8\n{behind}"
@@ -54,3 +55,22 @@ def test_an_element_that_only_itself_could_change_is_volatile() -> None:
     assert kept_in_memory(volatile) == set()
     (plain,) = listing(LOOP.format(more="STS [R6], R9\n")).program.functions
     assert kept_in_memory(plain) == {1, 5}
+
+
+def test_stores_of_an_unrolled_loop_are_spoken_of_alone() -> None:
+    """As in a product whose outer loop goes on to another element: behind that one would be wrong."""
+    # GIVEN three stores to one element, of which each pass of the loop around has another
+    stores = _passes().removesuffix("EXIT")
+    step = (
+        "IADD3 R5, R5, 0x4, RZ\nIADD3 R4, R4, 0x1, RZ\nISETP.NE.AND P0, PT, R4, R12, PT\n@P0 BRA again\nEXIT"
+    )
+    (moving,) = listing(f"MOV R4, RZ\nagain:\n{stores}{step}").program.functions
+    store = max(kept_in_memory(moving))
+    # WHEN
+    words = in_register(moving, store)
+    # THEN the loop around is not meant, nor said to keep the element
+    assert "behind the loop that is unrolled there: 3 stores" in words
+    assert "in every pass" not in words
+    # AND of an element that stays the same in a loop it is said
+    (same,) = listing(LOOP.format(more="STS [R6], R9\n")).program.functions
+    assert "it is the same in every pass" in in_register(same, 5)
