@@ -80,6 +80,7 @@ def write(path: Path, outcomes: Sequence[PredictionOutcome]) -> None:
         LedgerError: the file is no ledger.
     """
     from gpadvisor.gate.ledger import MAX_BYTES, appended
+    from gpadvisor.report.words import plural
 
     new = (
         append_whole(path, lambda data: appended(data, path.name, outcomes), max_bytes=MAX_BYTES)
@@ -88,7 +89,7 @@ def write(path: Path, outcomes: Sequence[PredictionOutcome]) -> None:
     )
     lines = new.count(b'"rule"')
     if lines:
-        say(f"{path}: {lines} predictions written with what came of them")
+        say(f"{path}: {plural(lines, 'prediction')} written, with what was achieved")
     elif outcomes:
         say(f"{path} has these predictions already")
     else:
