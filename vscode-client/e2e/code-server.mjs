@@ -43,6 +43,19 @@ const CHROMIUM_FLAGS = [
   ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
 ];
 
+/**
+ * In every page: code-server's own service worker is left out. It can come to control the page of a webview in place of
+ * VS Code's, and then no picture of that webview is ever answered.
+ */
+function withoutOwnWorker() {
+  const workers = navigator.serviceWorker;
+  const register = workers?.register.bind(workers);
+  if (register) {
+    workers.register = (url, options) =>
+      String(url).endsWith("/out/browser/serviceWorker.js") ? new Promise(() => undefined) : register(url, options);
+  }
+}
+
 async function freePort() {
   const server = createServer();
   await new Promise((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
@@ -161,6 +174,7 @@ export async function withCodeServer(options, body) {
         return route.abort();
       },
     );
+    await browser.addInitScript(withoutOwnWorker);
     page = browser.pages()[0] ?? (await browser.newPage());
     const remote = (file) => `vscode-remote://127.0.0.1:${port}${file}`;
     const opened = options.file === undefined ? { folder: workspace } : { workspace: path.join(workspace, options.file) };

@@ -39,9 +39,9 @@ export async function sample() {
 
 /** Each step of the walkthrough, in light and dark; the first one is open at the end. */
 export async function walkthrough({ page, open, theme, shot }) {
+  await page.setViewportSize({ width: 1600, height: 900 }); // in a narrow window a step has no page
   await open([]);
   await page.locator(".getting-started-category", { hasText: "Find out why your kernels wait" }).first().click(WAIT);
-  await page.setViewportSize({ width: 1600, height: 900 }); // in a narrow window a step has no page
   const shown = page.frameLocator("iframe.webview.ready").frameLocator("#active-frame");
   for (const [label, base] of [["Light Modern", "vs"], ["Dark Modern", "vs-dark"]]) {
     await theme(label);
