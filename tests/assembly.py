@@ -21,7 +21,7 @@ from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import EXTERNAL, Evidence, KernelProfile, PcCounts, PcSamples, Sampling
 from gpadvisor.model.program import Function, FunctionKind, LineEntry, Program
-from gpadvisor.model.stalls import stall_reason
+from gpadvisor.model.stalls import OLD_REASONS, stall_reason
 from gpadvisor.sass import SassLine, decode
 
 ARCH = "sm_80"
@@ -133,7 +133,7 @@ def profile_of(
         evidence=Evidence.MEASURED,
         binary=None,
         sections=(SECTION,),
-        reasons=tuple(stall_reason(name) for name in names),
+        reasons=tuple(OLD_REASONS.get(name) or stall_reason(name) for name in names),
         samples=PcSamples(
             section=np.array([row[0] for row in rows], dtype=np.uint16),
             pc=np.array([row[1] for row in rows], dtype=np.uint64),

@@ -36,7 +36,7 @@ from gpadvisor.model.advice import (
 from gpadvisor.model.blame import Coverage
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device, Evidence
-from gpadvisor.model.stalls import StallClass
+from gpadvisor.model.stalls import NO_WAIT, StallClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ _SYMPTOMS: Final = frozenset(
 def _behind(context: KernelContext, stalls: Sequence[StallSummary], matches: Sequence[EstimatedMatch]) -> str:
     """What is suggested for most of the samples of the commonest stall, where that is a symptom."""
     blame = context.blame
-    first = next((row for row in stalls if row.reason not in {"selected", "not_selected"}), None)
+    first = next((row for row in stalls if row.reason not in NO_WAIT), None)
     if blame is None or first is None or not first.samples:
         return ""
     indices = [index for index, stall_reason in enumerate(blame.reasons) if stall_reason.name == first.reason]

@@ -21,6 +21,7 @@ from gpadvisor.model.advice import (
     Utilisation,
 )
 from gpadvisor.model.profile import RuleResult
+from gpadvisor.model.stalls import NO_WAIT
 
 AGREES: Final = "agrees"
 DISAGREES: Final = "disagrees"
@@ -218,7 +219,7 @@ def _stall(rule: RuleResult, ours: OurSide) -> RuleComparison:
     if reason is None or not ours.samples.total:
         return _result(rule, NOT_COMPARABLE, (), "it names no stall reason that samples could confirm")
     # A warp that is not selected waits for nothing but its turn: it counts where a rule asks about it.
-    waiting = [row for row in ours.stalls if row.reason not in {"selected", "not_selected"} - {reason}]
+    waiting = [row for row in ours.stalls if row.reason not in NO_WAIT - {reason}]
     rank = next((index for index, row in enumerate(waiting, start=1) if row.reason == reason), None)
     if rank is None:
         return _result(rule, DISAGREES, (), f"no sample has the reason {reason}")

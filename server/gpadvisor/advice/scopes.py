@@ -27,6 +27,7 @@ from gpadvisor.model.stalls import StallClass
 Counts = NDArray[np.int64]
 _ORDER: Final = {kind: position for position, kind in enumerate(ScopeKind)}
 _FUNCTION_SHIFT: Final = 32
+_NO_WAIT: Final = frozenset({StallClass.ISSUED, StallClass.NOT_RECORDED})
 _INDEX_MASK: Final = 0xFFFFFFFF
 
 
@@ -219,6 +220,6 @@ def _dominant(blame: Blame, by_reason: Counts) -> str | None:
     """The reason to wait with the most samples; the first of equals."""
     best, name = 0, None
     for count, reason in zip(by_reason.tolist(), blame.reasons, strict=True):
-        if count > best and reason.stall_class is not StallClass.ISSUED:
+        if count > best and reason.stall_class not in _NO_WAIT:
             best, name = count, reason.name
     return name

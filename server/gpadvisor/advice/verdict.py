@@ -23,6 +23,7 @@ from gpadvisor.model.advice import (
 from gpadvisor.model.figures import gain, part_of_run
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence, KernelProfile
+from gpadvisor.model.stalls import NO_WAIT
 
 LIMIT_PERCENT: Final = 80.0
 """From here on a unit counts as the limit (Nsight Compute's line for high throughput)."""
@@ -30,7 +31,6 @@ _ISSUE_BOUND: Final = 0.6
 _LANES: Final = "smsp__thread_inst_executed_per_inst_executed.ratio"
 _ENOUGH: Final = 100
 """From fewer samples the share of a stall is known to no better than a tenth of all."""
-_WORKING: Final = frozenset({"selected", "not_selected"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def limit_of(
         return by_counters
     if evidence is Evidence.STATIC or not samples.total:
         return UNKNOWN
-    waiting = [row for row in stalls if row.reason not in _WORKING]
+    waiting = [row for row in stalls if row.reason not in NO_WAIT]
     if not waiting:
         return Limit("the work itself", ": warps issue or are ready in every sample")
     latency = samples.active / samples.total < _ISSUE_BOUND

@@ -9,7 +9,7 @@ from typing import Final
 
 from gpadvisor.model.blame import DependencyClass, DependencyKind
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Pipe
-from gpadvisor.model.stalls import StallClass, StallReason
+from gpadvisor.model.stalls import StallReason
 
 _BY_SPACE: Final[Mapping[MemorySpace, DependencyClass]] = {
     MemorySpace.GLOBAL: DependencyClass.GLOBAL_MEMORY,
@@ -94,7 +94,7 @@ def scoreboard_of(reason: StallReason) -> Scoreboard:
     """Which operations a stall reason can be a wait for; all of them where it does not tell."""
     if reason.name == "short_scoreboard":
         return Scoreboard.SHORT
-    return Scoreboard.LONG if reason.stall_class is StallClass.MEMORY else _EITHER
+    return Scoreboard.LONG if reason.name == "long_scoreboard" else _EITHER
 
 
 def dependency_class(source: Instruction, kind: DependencyKind) -> DependencyClass:

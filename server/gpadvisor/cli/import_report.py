@@ -12,13 +12,15 @@ from gpadvisor.cli.messages import answer, say
 from gpadvisor.cli.progress import TerminalProgress
 
 _DESCRIPTION = """\
-Convert an Nsight Compute report, or the directory that the cupti collector left, into a snapshot:
-one zip file with the samples, launches and metrics as Parquet, the cubins and their disassembly, so
-that it can be analysed where neither Nsight Compute nor nvdisasm is. A report without line information
-gets the lines of its kernels' source, where that is here, and keeps them.
+Convert an Nsight Compute report, the directory that the cupti collector left, or a database of
+HPCToolkit (version 4) into a snapshot: one zip file with the samples, launches and metrics as Parquet,
+the cubins and their disassembly, so that it can be analysed where neither Nsight Compute nor nvdisasm
+is. A report without line information gets the lines of its kernels' source, where that is here, and
+keeps them.
 
   gpadvisor import run.ncu-rep
   gpadvisor import run.ncu-rep --redact -o shared.gpadvisor
+  gpadvisor import hpctoolkit-app-database --gpubins hpctoolkit-app-measurements
 """
 
 
@@ -32,6 +34,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("input", metavar="REPORT", type=Path)
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="default: the report's name with .gpadvisor, here"
+    )
+    parser.add_argument(
+        "--gpubins",
+        metavar="DIR",
+        type=Path,
+        help="GPU binaries of an HPCToolkit database: the folder of its measurements",
     )
     parser.add_argument(
         "--redact", action="store_true", help="remove paths, host names, command lines and sources"
@@ -50,7 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the snapshot and say how large it is."""
     from gpadvisor.pipeline.snapshots import import_profile
 
-    target = arguments.output or Path(arguments.input.name).with_suffix(".gpadvisor")
+    named = arguments.input.resolve()
+    target = arguments.output or Path((named.name if named.is_dir() else named.stem) + ".gpadvisor")
     progress = TerminalProgress()
     try:
         report = import_profile(
@@ -59,6 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
             make_request(arguments),
             redact=arguments.redact,
             progress=progress,
+            gpubins=arguments.gpubins,
         )
     finally:
         progress.clear()

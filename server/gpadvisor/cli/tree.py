@@ -12,7 +12,8 @@ from gpadvisor.cli.progress import TerminalProgress
 _DESCRIPTION = """\
 The calling contexts of GPU code: from the host's way to the launch through kernels, called and
 inlined functions and loops down to lines, with what each costs. Samples know no callers; what a
-function costs is divided among its calls by how often each was executed.
+function costs is divided among its calls by how often each was executed. A database of HPCToolkit
+(version 4) is shown as it was measured, also of other GPUs and of the host alone.
 
   gpadvisor tree run.ncu-rep                    who calls what
   gpadvisor tree run.ncu-rep --view bottom-up   each function, who calls it
@@ -25,11 +26,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Declare the command."""
     parser = commands.add_parser(
         "tree",
-        usage="gpadvisor tree [options] REPORT|SNAPSHOT",
+        usage="gpadvisor tree [options] REPORT|SNAPSHOT|DATABASE",
         help="which calls the time of device functions is due to",
         description=_DESCRIPTION,
     )
-    parser.add_argument("input", metavar="REPORT|SNAPSHOT", type=Path)
+    parser.add_argument("input", metavar="REPORT|SNAPSHOT|DATABASE", type=Path)
     options.add_selection(parser)
     options.add_lines_from(parser)
     parser.add_argument(

@@ -28,7 +28,7 @@ def by_stall(blame: Blame, classes: Collection[StallClass]) -> Mask:
 
 def stalled(blame: Blame) -> Mask:
     """Rows of warps that waited: neither issuing, nor ready while another one issued."""
-    return ~by_stall(blame, {StallClass.ISSUED, StallClass.NOT_SELECTED})
+    return ~by_stall(blame, {StallClass.ISSUED, StallClass.NOT_SELECTED, StallClass.NOT_RECORDED})
 
 
 def by_class(blame: Blame, classes: Collection[DependencyClass]) -> Mask:

@@ -32,6 +32,7 @@ class StallClass(Kind):
     BRANCH = "branch"
     NOT_SELECTED = "not_selected"
     ISSUED = "issued"  # no stall: the warp issued
+    NOT_RECORDED = "not_recorded"  # sampled while the scheduler issued, for this warp or another one
     SLEEP = "sleep"
     OTHER = "other"
 
@@ -92,6 +93,20 @@ KNOWN_REASONS: Final = _table(
     ("dispatch_stall", StallClass.OTHER, "dispatcher held the instruction back"),
     ("misc", StallClass.OTHER, "other reasons"),
 )
+
+
+OLD_REASONS: Final = _table(
+    ("instruction_fetch", StallClass.INSTRUCTION_FETCH, "waiting for instruction fetch or a branch target"),
+    ("execution_dependency", StallClass.EXECUTION, "waiting for an earlier instruction"),
+    ("memory_dependency", StallClass.MEMORY, "waiting for a memory access"),
+    ("synchronization", StallClass.SYNCHRONIZATION, "waiting at a barrier or a fence"),
+    ("pipe_busy", StallClass.PIPE_THROTTLE, "unit of the instruction is busy"),
+    ("memory_throttle", StallClass.MEMORY_THROTTLE, "queue of memory accesses is full"),
+)
+"""Of CUPTI's activity API, each for several of today."""
+
+NO_WAIT: Final = frozenset({"selected", "not_selected", "not_recorded"})
+"""Reasons of warps that do not wait for anything but their turn, or of which nobody knows."""
 
 
 def stall_reason(name: str) -> StallReason:

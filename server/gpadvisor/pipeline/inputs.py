@@ -22,6 +22,7 @@ _CUDA: Final = re.compile(rb"\b__(?:global|device)__\b|<<<")
 _LOOKED_AT: Final = 8 << 20
 _ELF_MACHINE_CUDA: Final = 190
 _COLLECTION: Final = b"GPACUPTI"
+_DATABASE_FILES: Final = ("meta.db", "profile.db", "cct.db")
 _COLLECTION_FILES: Final = ("*.gpacupti", "host-lines.json", "cubins/*.cubin")
 
 
@@ -44,6 +45,11 @@ def input_kind(path: Path) -> InputKind:
         if path.is_dir():
             if _is_collection(path):
                 return InputKind.PROFILE
+            if is_database(path):
+                raise ProfileFormatError(
+                    f"{path} is a database of HPCToolkit: gpadvisor import {path.name} --gpubins MEASUREMENTS"
+                    " makes a snapshot of it, 'gpadvisor tree' shows its contexts"
+                )
             raise ProfileFormatError(
                 f"{path} is a folder and no collection of gpadvisor; "
                 "give a report, a snapshot, a cubin or a .cu file"
@@ -72,6 +78,11 @@ def input_kind(path: Path) -> InputKind:
     return InputKind.PROFILE
 
 
+def is_database(path: Path) -> bool:
+    """Whether a folder is a database of HPCToolkit."""
+    return path.is_dir() and (path / _DATABASE_FILES[0]).is_file()
+
+
 def _has_cuda(path: Path) -> bool:
     """Whether a C++ file has CUDA code, or its build compiles it as such."""
     with open_file(path) as stream:
@@ -96,6 +107,8 @@ def input_digest(path: Path) -> str:
 
 def input_bytes(path: Path) -> int:
     """Size of an input on the disk."""
+    if is_database(path):
+        return sum((path / name).stat().st_size for name in _DATABASE_FILES)
     return sum(file.stat().st_size for _, file in collection_files(path) or [("", path)])
 
 

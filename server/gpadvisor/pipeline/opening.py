@@ -24,13 +24,13 @@ BYTES_PER_SECOND: Final = 2e6
 MAX_TABLE_BYTES: Final = 1 << 20
 
 
-def load(path: Path, settings: Settings) -> Profile:
+def load(path: Path, settings: Settings, gpubins: Path | None = None) -> Profile:
     """A profile, read by a child process with limits of time and memory.
 
     Raises:
         ProfileError: the file is damaged, foreign or too large for the limits.
     """
-    with being_read(path, settings) as profile:
+    with being_read(path, settings, gpubins) as profile:
         return profile()
 
 
@@ -42,11 +42,18 @@ def read_seconds(path: Path) -> float:
         return READ_SECONDS
 
 
-def being_read(path: Path, settings: Settings) -> AbstractContextManager[Callable[[], Profile]]:
+def being_read(
+    path: Path, settings: Settings, gpubins: Path | None = None
+) -> AbstractContextManager[Callable[[], Profile]]:
     """The same for who has something to do meanwhile: what it gives waits for the profile."""
     from gpadvisor import store  # noqa: PLC0415 a warm answer reads no profile
 
-    return store.being_read(path, timeout_seconds=read_seconds(path), memory_bytes=settings.memory_mib << 20)
+    return store.being_read(
+        path,
+        timeout_seconds=read_seconds(path),
+        memory_bytes=settings.memory_mib << 20,
+        gpubins=gpubins,
+    )
 
 
 def read_machine(path: Path) -> bytes:

@@ -8,12 +8,20 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor import store
-from gpadvisor.errors import CubinError, ProfileFormatError, ProfileMismatchError, SassError, ToolError
+from gpadvisor.blamer.old_reasons import refined
+from gpadvisor.errors import (
+    CubinError,
+    ProfileFormatError,
+    ProfileMismatchError,
+    SassError,
+    ToolError,
+    UsageError,
+)
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import KernelProfile, Profile
 from gpadvisor.pipeline.analyse import used_sections
 from gpadvisor.pipeline.cache import Cache, cache_folder
-from gpadvisor.pipeline.inputs import InputKind, input_bytes, input_kind
+from gpadvisor.pipeline.inputs import InputKind, input_bytes, input_kind, is_database
 from gpadvisor.pipeline.line_recovery import LineRecovery
 from gpadvisor.pipeline.opening import load, no_launch_in
 from gpadvisor.pipeline.programs import kernel_program, open_cubin
@@ -37,25 +45,49 @@ class Imported:
 
 
 def import_profile(
-    source: Path, target: Path, request: Request, *, redact: bool, progress: Progress
+    source: Path,
+    target: Path,
+    request: Request,
+    *,
+    redact: bool,
+    progress: Progress,
+    gpubins: Path | None = None,
 ) -> Imported:
     """Write a snapshot of a report, with the disassembly of its cubins, and lines for those without any.
 
+    Args:
+        source: the report, a collection, or a database of HPCToolkit.
+        target: the snapshot.
+        request: where sources are looked for, settings.
+        redact: leave out what names people and machines.
+        progress: told what is done.
+        gpubins: folder of the GPU binaries of a database.
+
     Raises:
+        UsageError: the binaries of a database are not named, or those of something else are.
         GpadvisorError: the report cannot be read, or a source that the request names does not compile.
         OSError: the target cannot be written.
     """
-    if input_kind(source) is not InputKind.PROFILE:
+    if is_database(source) != (gpubins is not None):
+        raise UsageError(
+            f"{source} is a database of HPCToolkit: name the folder of its GPU binaries, or of its"
+            " measurements, by --gpubins"
+            if gpubins is None
+            else f"--gpubins is for databases of HPCToolkit, and {source} is none; leave it out"
+        )
+    if gpubins is None and input_kind(source) is not InputKind.PROFILE:
         raise ProfileFormatError(
             f"{source} is no report: give an .ncu-rep file; 'gpadvisor advise' takes cubins and sources"
         )
     progress(f"reading {source.name}")
-    profile = load(source, request.settings)
+    profile = load(source, request.settings, gpubins)
     if not profile.kernels:
         raise ProfileMismatchError(no_launch_in(profile, source))
     profile, told = _with_lines(source, profile, request, progress)
     listings, problems = disassemble_all(profile, request.settings, progress)
     profile = replace(profile, disassemblies={**profile.disassemblies, **listings})
+    if gpubins is not None:
+        profile = _with_todays_reasons(profile, request, progress)
     progress(f"writing {target.name}")
     store.write_snapshot(profile, target, redact=redact)
     return Imported(
@@ -107,6 +139,27 @@ def _without_lines(profile: Profile) -> list[KernelProfile]:
         if key not in profiles or one.total_samples > profiles[key].total_samples:
             profiles[key] = one
     return list(profiles.values())
+
+
+def _with_todays_reasons(profile: Profile, request: Request, progress: Progress) -> Profile:
+    """The profile with today's stall reasons where its machine code leaves one of them."""
+    cache = Cache(cache_folder())
+    kernels: list[KernelProfile] = []
+    for kernel in profile.kernels:
+        digest = kernel.binary or ""
+        try:
+            code = open_cubin(
+                profile.binaries[digest],
+                None,
+                stored=profile.disassemblies.get(digest),
+                timeout_seconds=request.settings.tool_timeout_seconds,
+                cache=cache,
+                progress=progress,
+            )
+            kernels.append(refined(kernel_program(code, used_sections(kernel, code)), kernel))
+        except (KeyError, CubinError, SassError, ToolError):  # without machine code they stay
+            kernels.append(kernel)
+    return replace(profile, kernels=tuple(kernels))
 
 
 def export_profile(source: Path, directory: Path) -> tuple[Path, ...]:

@@ -5,12 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
+from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.pipeline.advise import AdvisedKernel
+from gpadvisor.pipeline.contexts import measured_contexts
+from gpadvisor.pipeline.inputs import is_database
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.views import view_kernels
 from gpadvisor.report.style import Style
 from gpadvisor.views.tree.build import ContextKernel, call_tree, checked, columns_of
+from gpadvisor.views.tree.contexts import contexts_tree, usual_metrics
 from gpadvisor.views.tree.formats import render_json, values
 from gpadvisor.views.tree.formula import Formula, parse_formula
 from gpadvisor.views.tree.measured import USUAL
@@ -19,6 +24,10 @@ from gpadvisor.views.tree.rows import arranged
 from gpadvisor.views.tree.stacks import render_folded, render_speedscope
 from gpadvisor.views.tree.text import render_text
 from gpadvisor.views.tree.turned import turned
+
+_NO_BLAME: Final = (
+    "contexts and values are HPCToolkit's, without blame; that is for NVIDIA's kernels (gpadvisor import)",
+)
 
 
 def tree_file(
@@ -41,8 +50,13 @@ def tree_file(
         GpadvisorError: the input or a tool is at fault.
     """
     parsed = [parse_formula(metric) for metric in metrics]
-    kernels, missing = view_kernels(path, request, progress, shown_kernel)
-    tree, formulas = shown_tree(kernels, view, parsed)
+    missing: Sequence[str]
+    if is_database(path):
+        tree, formulas = _contexts(path, view, parsed)
+        missing = _NO_BLAME
+    else:
+        kernels, missing = view_kernels(path, request, progress, shown_kernel)
+        tree, formulas = shown_tree(kernels, view, parsed)
     if output_format == "json":
         return render_json(tree, formulas, missing)
     if output_format == "folded":
@@ -80,6 +94,22 @@ def shown_tree(
         parse_formula(metric.text, tree_columns)
     formulas = metrics or [parse_formula(name) for name in USUAL if name in tree_columns]
     needed = dict.fromkeys(name for metric in formulas for name in metric.columns)
-    tree = turned(call_tree(kernels, list(needed)), view)
-    exclusive, inclusive = values(tree, formulas[:1])
-    return arranged(tree, (inclusive if view is TreeView.TOP_DOWN else exclusive)[:, 0]), formulas
+    return _seen_from(call_tree(kernels, list(needed)), view, formulas), formulas
+
+
+def _contexts(path: Path, view: TreeView, metrics: Sequence[Formula]) -> tuple[CallTree, Sequence[Formula]]:
+    """The tree of a database of HPCToolkit, as it was measured, of GPUs of any vendor."""
+    contexts = measured_contexts(path)
+    if not contexts.metrics:
+        raise ProfileMismatchError(f"{path} has contexts and no values: nothing was measured")
+    for metric in metrics:
+        parse_formula(metric.text, contexts.metrics)
+    formulas = metrics or [parse_formula(name) for name in usual_metrics(contexts)]
+    return _seen_from(contexts_tree(contexts), view, formulas), formulas
+
+
+def _seen_from(tree: CallTree, view: TreeView, formulas: Sequence[Formula]) -> CallTree:
+    """The tree of a view, rows with the most of the first metric first."""
+    seen = turned(tree, view)
+    exclusive, inclusive = values(seen, formulas[:1])
+    return arranged(seen, (inclusive if view is TreeView.TOP_DOWN else exclusive)[:, 0])

@@ -17,14 +17,15 @@ _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT",
 
 
 def answer(request: bytes) -> bytes:
-    """Read the file at ``path`` and write its columns and blobs into ``folder`` (JSON).
+    """Read what is at ``path``, a database with ``gpubins``; write columns and blobs into ``folder`` (JSON).
 
     The answer is its ``document`` with an index of ``blobs``, or the ``class`` and ``message`` of an error.
     """
     asked = json.loads(request)
     folder = Path(asked["folder"])
     try:
-        said = _read(Path(asked["path"]), folder)
+        gpubins = asked.get("gpubins")
+        said = _read(Path(asked["path"]), folder, None if gpubins is None else Path(gpubins))
     except GpadvisorError as error:
         said = {"class": type(error).__name__, "message": str(error)}
     except (MemoryError, ImportError):  # a library that does not fit into the memory is not loaded
@@ -37,13 +38,13 @@ def answer(request: bytes) -> bytes:
     return json.dumps(said).encode()
 
 
-def _read(path: Path, folder: Path) -> dict[str, Any]:
+def _read(path: Path, folder: Path, gpubins: Path | None) -> dict[str, Any]:
     import numpy as np  # noqa: PLC0415 its absence, or no memory for it, is an answer
 
     from gpadvisor.store.load import load_profile  # noqa: PLC0415 memory may end in it
     from gpadvisor.store.parts import take_apart  # noqa: PLC0415 memory may end in it
 
-    parts = take_apart(load_profile(path))
+    parts = take_apart(load_profile(path, gpubins))
     columns = {
         f"{table}.{name}": values for table, named in parts.tables.items() for name, values in named.items()
     }

@@ -29,7 +29,7 @@ _FOREIGN: Final = (
     (b"\x1f\x8b", "is a gzip file; unpack it with gunzip and give the report inside"),
     (b"BZh", "is a bzip2 file; unpack it with bunzip2 and give the report inside"),
     (b"\xfd7zXZ\x00", "is an xz file; unpack it with unxz and give the report inside"),
-    (b"HPCRUN", f"is an HPCToolkit measurement, which is not read; {_COLLECT}"),
+    (b"HPCRUN", "is a measurement of HPCToolkit; run hpcprof and give 'gpadvisor import' its database"),
     (b"GPACUPTI", "is one process's part of a collection; name the file or its directory on disk"),
     (b"CUPS", f"is a raw CUPTI sampling file, which is not read; {_COLLECT}"),
     (b"Nsight", f"is an Nsight Systems report, which holds no PC samples; {_COLLECT}"),

@@ -64,14 +64,21 @@ def being_read(
     timeout_seconds: float,
     memory_bytes: int,
     cancelled: Callable[[], bool] | None = None,
+    gpubins: Path | None = None,
 ) -> Iterator[Callable[[], Profile]]:
-    """The same for who has something to do meanwhile: what is yielded waits for the child."""
+    """The same for who has something to do meanwhile: what is yielded waits for the child.
+
+    A database of HPCToolkit is read with the folder of its GPU binaries.
+    """
+    asked = {"path": str(path.absolute())}
+    if gpubins is not None:
+        asked["gpubins"] = str(gpubins.absolute())
     with scratch_folder() as folder:
 
         def ask(ended: Callable[[], bool]) -> bytes:
             return call(
                 _READER,
-                json.dumps({"path": str(path.absolute()), "folder": str(folder)}).encode(),
+                json.dumps({**asked, "folder": str(folder)}).encode(),
                 timeout_seconds=timeout_seconds,
                 memory_bytes=memory_bytes,
                 output_bytes=_OUTPUT_BYTES,

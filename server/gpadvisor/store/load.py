@@ -22,8 +22,17 @@ def load_bytes(data: bytes) -> Profile:
     return read_snapshot(data)
 
 
-def load_profile(path: Path) -> Profile:
-    """Read a profile file or a collection here; foreign ones go through ``load_profile_isolated``."""
+def load_profile(path: Path, gpubins: Path | None = None) -> Profile:
+    """Read a profile file or a collection here; foreign ones go through ``load_profile_isolated``.
+
+    Args:
+        path: of the file, or the folder.
+        gpubins: the GPU binaries of a database of HPCToolkit.
+    """
+    if gpubins is not None:
+        from gpadvisor.store.hpctoolkit.profile import read_profile  # noqa: PLC0415 start-up cost
+
+        return read_profile(path, gpubins)
     from gpadvisor.store.collection import is_collection, read_collection  # noqa: PLC0415 start-up cost
 
     collected = is_collection(path)

@@ -134,7 +134,7 @@ def _hint(
 
 def dominant(data: LineData) -> StallShare | None:
     """The reason to wait with the most samples."""
-    return next((stall for stall in data.stalls if stall.reason != ISSUED), None)
+    return next((stall for stall in data.stalls if stall.reason not in {ISSUED, "not_recorded"}), None)
 
 
 def _source(

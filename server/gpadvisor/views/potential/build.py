@@ -20,7 +20,9 @@ _MEMORY: Final = frozenset(
 _PARALLELISM: Final = frozenset(
     {StallClass.EXECUTION, StallClass.FIXED_LATENCY, StallClass.SHARED_THROTTLE, StallClass.OTHER}
 )
-_ISSUING: Final = frozenset({StallClass.ISSUED, StallClass.NOT_SELECTED, StallClass.PIPE_THROTTLE})
+_ISSUING: Final = frozenset(
+    {StallClass.ISSUED, StallClass.NOT_SELECTED, StallClass.PIPE_THROTTLE, StallClass.NOT_RECORDED}
+)
 _SHORT_CYCLES: Final = 2000.0
 """Some microseconds, as a launch takes whatever the kernel does."""
 _FULL_WAVES: Final = 0.8

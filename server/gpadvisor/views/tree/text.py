@@ -75,6 +75,9 @@ def render_text(
 def _head(tree: CallTree, metric: Formula, width: int, style: Style) -> list[str]:
     devices = ", ".join(dict.fromkeys(kernel.device for kernel in tree.kernels))
     kernels = tree.kernels
+    if not kernels:
+        facts = f"{_HEADING[tree.view]}, by {metric.title}"
+        return [style.heading("calling contexts as measured"), *wrap(clean(facts), width, "  "), ""]
     title = short_name(clean(kernels[0].name), width) if len(kernels) == 1 else plural(len(kernels), "kernel")
     weights = " and ".join(dict.fromkeys(kernel.weights for kernel in kernels))
     facts = f"{devices}; {_HEADING[tree.view]}, by {metric.title}; called functions are divided by {weights}"

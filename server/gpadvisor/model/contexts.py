@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calling contexts as another profiler measured them: a tree of places, and what each cost itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpadvisor.model.kind import Kind
+
+
+class PlaceKind(Kind):
+    """What a place is."""
+
+    FUNCTION = "function"
+    INLINED = "inlined"
+    KERNEL = "kernel"
+    LOOP = "loop"
+    LINE = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPlace:
+    """A place of the tree; ``parent`` is the index of one before it, -1 where nothing is around."""
+
+    parent: int
+    kind: PlaceKind
+    name: str
+    file: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredContexts:
+    """The tree of a run."""
+
+    metrics: tuple[str, ...]  # names that formulas can have
+    units: tuple[str, ...]  # what each counts, in the profiler's words
+    places: tuple[MeasuredPlace, ...]
+    own: tuple[tuple[float, ...], ...]  # by place and metric, without what is below

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calling contexts that another profiler measured, read in a child process with limits."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from gpadvisor.errors import ProfileFormatError, ToolError
+from gpadvisor.model.contexts import MeasuredContexts, MeasuredPlace, PlaceKind
+from gpadvisor.sandbox.children import call
+
+_READER: Final = "gpadvisor.store.hpctoolkit.contexts:answer"
+_SECONDS: Final = 300.0
+_MEMORY_BYTES: Final = 4 << 30
+_OUTPUT_BYTES: Final = 1 << 30
+
+
+def measured_contexts(path: Path) -> MeasuredContexts:
+    """The tree of a database.
+
+    Raises:
+        ProfileFormatError: it is damaged, or too large for the child.
+    """
+    try:
+        said: Any = json.loads(
+            call(
+                _READER,
+                json.dumps({"path": str(path.absolute())}).encode(),
+                timeout_seconds=_SECONDS,
+                memory_bytes=_MEMORY_BYTES,
+                output_bytes=_OUTPUT_BYTES,
+            )
+        )
+        if "message" in said:
+            raise ProfileFormatError(str(said["message"]))
+        return _checked(said)
+    except (ToolError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ProfileFormatError(
+            f"the process that read {path} failed ({error}); it is damaged or too large"
+        ) from error
+
+
+def _checked(said: Mapping[str, Any]) -> MeasuredContexts:
+    metrics = tuple(map(str, said["metrics"]))
+    places = tuple(
+        MeasuredPlace(
+            parent=int(place["parent"]),
+            kind=PlaceKind(place["kind"]),
+            name=str(place["name"]),
+            file=str(place["file"]),
+            line=int(place["line"]),
+        )
+        for place in said["places"]
+    )
+    own = tuple(tuple(float(value) for value in row) for row in said["own"])
+    if any(not -1 <= place.parent < index for index, place in enumerate(places)):
+        raise ValueError("a place before the one around it")
+    if len(own) != len(places) or any(len(row) != len(metrics) for row in own):
+        raise ValueError("rows of another length")
+    if any(not 0 <= value < math.inf for row in own for value in row):
+        raise ValueError("costs that nothing has")
+    return MeasuredContexts(
+        metrics=metrics,
+        units=tuple(map(str, said["units"])),
+        places=places,
+        own=own,
+    )
