@@ -12,7 +12,7 @@ from pathlib import Path
 SCOPES = ("point", "execution")
 LEXICAL, CALL, INLINED = range(3)
 FUNCTION, LOOP, LINE, INSTRUCTION = range(4)
-IDENTIFIERS = ("SUMMARY", "NODE", "RANK", "THREAD")
+IDENTIFIERS = ("SUMMARY", "NODE", "RANK", "THREAD", "GPUDEVICE", "GPUCONTEXT", "GPUSTREAM")
 
 
 @dataclass
@@ -59,7 +59,7 @@ def write_database(
     folder: Path,
     roots: Sequence[Node],
     *,
-    ranks: Mapping[int, int] | None = None,
+    ranks: Mapping[int, int] | Mapping[int, Mapping[str, int]] | None = None,
     grown: int = 0,
     traces: Mapping[int, Sequence[tuple[int, int]]] | None = None,
 ) -> Path:
@@ -68,12 +68,15 @@ def write_database(
     Args:
         folder: to write into.
         roots: main threads, each an entry.
-        ranks: of each profile but the summary (default: profile 1 is rank 0).
+        ranks: of each profile but the summary, or all that identifies it (default: profile 1 is rank 0).
         grown: bytes that each structure has behind what is known of it, as later versions may.
         traces: by profile, nanoseconds and contexts.
     """
     folder.mkdir(exist_ok=True)
-    of_profile = {1: 0} if ranks is None else dict(ranks)
+    of_profile = {
+        profile: dict(known) if isinstance(known, Mapping) else {"RANK": known}
+        for profile, known in ({1: 0} if ranks is None else ranks).items()
+    }
     names = sorted({name for node in _all(roots) for _, name in node.values})
     numbers = {
         (name, scope): 7 + index for index, (name, scope) in enumerate((n, s) for n in names for s in SCOPES)
@@ -164,14 +167,18 @@ def _meta(path: Path, roots: Sequence[Node], numbers: Mapping[tuple[str, str], i
 
 
 def _profiles(
-    path: Path, values: Mapping[tuple[int, int, int], float], ranks: Mapping[int, int], grown: int
+    path: Path,
+    values: Mapping[tuple[int, int, int], float],
+    identifiers: Mapping[int, Mapping[str, int]],
+    grown: int,
 ) -> None:
     file = _File(b"prof", 2)
     summary: dict[tuple[int, int], float] = defaultdict(float)
     for (_, context, metric), value in values.items():
         summary[context, metric] += value
     tables = {0: dict(summary)} | {
-        profile: {(c, m): value for (p, c, m), value in values.items() if p == profile} for profile in ranks
+        profile: {(c, m): value for (p, c, m), value in values.items() if p == profile}
+        for profile in identifiers
     }
     rows = b""
     for profile, table in sorted(tables.items()):
@@ -182,7 +189,12 @@ def _profiles(
             data += struct.pack("<Hd", metric, value)
         about = 0
         if profile:
-            about = file.add(struct.pack("<H6xBxHIQ", 1, 2, 0, ranks[profile], ranks[profile]))
+            known = identifiers[profile]
+            tuples = b"".join(
+                struct.pack("<BxHIQ", IDENTIFIERS.index(kind), 0, number, number)
+                for kind, number in known.items()
+            )
+            about = file.add(struct.pack("<H6x", len(known)) + tuples)
         rows += struct.pack(
             "<QQIxxxxQQI4x",
             len(table),

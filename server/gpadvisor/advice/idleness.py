@@ -41,6 +41,7 @@ def _of(
     span = int(reached[-1] - start[0])
     names = timeline.names
     callers = dict(zip(timeline.calls.correlation.tolist(), timeline.calls.name.tolist(), strict=True))
+    callers |= timeline.launched_by
     by_end, ended = Counter[str](), Counter[str]()
     for correlation, length in zip(
         timeline.work.correlation[rows][order][late].tolist(), (ends - begins).tolist(), strict=True

@@ -114,7 +114,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--timeline",
         metavar="TRACE",
         type=Path,
-        help="a traced run, for what a change is worth there: nsys's SQLite export, or a trace of PyTorch",
+        help="a traced run, for what a change is worth there: nsys's SQLite export, a trace of "
+        "PyTorch, or a database of HPCToolkit",
     )
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
     options.add_output(parser)

@@ -11,8 +11,8 @@ from gpadvisor.cli import options
 _DESCRIPTION = """\
 The time in which no stream of a device works, shared equally among what the CPU threads do then: the
 call of CUDA that each is in, else the application's own code; and by the call that launched what ended
-each gap. The input is the SQLite export of an Nsight Systems report with CUDA traced, or a trace of
-PyTorch's profiler.
+each gap. The input is the SQLite export of an Nsight Systems report with CUDA traced, a trace of
+PyTorch's profiler, or a database of HPCToolkit with a trace, whose threads have call paths.
 
   nsys profile --trace cuda -o run ./app
   nsys export --type sqlite run.nsys-rep

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Timeline:
     calls: HostCalls
     names: tuple[str, ...]
     kernels: tuple[KernelName, ...] = ()
+    launched_by: Mapping[int, int] = field(default_factory=dict)  # by correlation an index into names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ class Request:
             "model_needed": self.model_needed,
             "lines_from": [str(path.resolve()) for path in self.lines_from],
             "may_compile": self.may_compile,
-            "timeline": None if self.timeline is None else [str(self.timeline), file_digest(self.timeline)],
+            "timeline": None if self.timeline is None else [str(self.timeline), _trace_digest(self.timeline)],
             "stated": repr(self.stated),
             "root": str(self.root.resolve()),
             "within": [str(folder) for folder in self.within],
@@ -67,3 +67,10 @@ class Request:
     def wants(self, demangled: str, mangled: str) -> bool:
         """Whether a kernel was asked for."""
         return self.kernel is None or bool(self.kernel.search(demangled) or self.kernel.search(mangled))
+
+
+def _trace_digest(trace: Path) -> str:
+    """Of a file, or of the files of a database that are read for its trace."""
+    if not trace.is_dir():
+        return file_digest(trace)
+    return " ".join(file_digest(trace / name) for name in ("trace.db", "meta.db", "profile.db"))

@@ -78,7 +78,7 @@ def answer(request: bytes) -> bytes:
         timeline = read_timeline(path)
         if asked["what"] == "kernels":
             said = asdict(run_times(timeline))
-        elif not len(timeline.calls.start_ns):
+        elif not len(timeline.calls.start_ns) and not timeline.launched_by:
             said = {"message": f"{path} has no calls of CUDA: nsys profile --trace cuda records them"}
         else:
             said = {"devices": [asdict(one) for one in idleness(timeline)]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timelines of runs: the SQLite export of Nsight Systems, and Chrome traces as PyTorch writes them."""
+"""Timelines of runs: exports of Nsight Systems, Chrome traces as PyTorch's, databases of HPCToolkit."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from gpadvisor.errors import ProfileFormatError
 from gpadvisor.files import open_file
 from gpadvisor.model.timeline import Timeline
 from gpadvisor.store.timeline.chrome import read_chrome
+from gpadvisor.store.timeline.hpctoolkit import read_trace
 from gpadvisor.store.timeline.nsys import read_nsys
 
+_TRACE: Final = "trace.db"
 _SQLITE: Final = b"SQLite format 3\0"
 _GZIP: Final = b"\x1f\x8b"
 _BLANK: Final = b" \t\r\n\xef\xbb\xbf"
@@ -23,6 +25,8 @@ def read_timeline(path: Path) -> Timeline:
     Raises:
         ProfileFormatError: it is none, damaged, or without work of a GPU.
     """
+    if path.is_dir() or path.name == _TRACE:
+        return read_trace(path if path.is_dir() else path.parent)
     try:
         with open_file(path) as stream:
             head = stream.read(64)
@@ -34,5 +38,5 @@ def read_timeline(path: Path) -> Timeline:
         return read_chrome(path)
     raise ProfileFormatError(
         f"{path} is no timeline: neither a SQLite export of Nsight Systems (nsys export --type sqlite"
-        " REPORT) nor a Chrome trace, as PyTorch writes it"
+        " REPORT), nor a Chrome trace, as PyTorch writes it, nor a database of HPCToolkit"
     )

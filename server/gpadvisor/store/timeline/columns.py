@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -67,9 +68,20 @@ def call_rows() -> TraceRows:
 
 
 def timeline(
-    work: TraceRows, calls: TraceRows, kernels: Sequence[KernelName], names: Sequence[str]
+    work: TraceRows,
+    calls: TraceRows,
+    kernels: Sequence[KernelName],
+    names: Sequence[str],
+    launched_by: Mapping[int, int] = MappingProxyType({}),
 ) -> Timeline:
     """The rows as a timeline.
+
+    Args:
+        work: of devices.
+        calls: of threads.
+        kernels: by the number that work has.
+        names: of calls, by the number that these have.
+        launched_by: names of what launched work, by its correlation, where that is no call among these.
 
     Raises:
         ValueError: there is no work of a GPU, or a clock ran back.
@@ -98,4 +110,5 @@ def timeline(
         ),
         names=tuple(names),
         kernels=tuple(kernels),
+        launched_by=dict(launched_by),
     )
