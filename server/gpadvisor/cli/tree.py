@@ -13,12 +13,14 @@ _DESCRIPTION = """\
 The calling contexts of GPU code: from the host's way to the launch through kernels, called and
 inlined functions and loops down to lines, with what each costs. Samples know no callers; what a
 function costs is divided among its calls by how often each was executed. A database of HPCToolkit
-(version 4) is shown as it was measured, also of other GPUs and of the host alone.
+(version 4) is shown as it was measured, also of other GPUs and of the host alone, and so is a file of
+Proton, Triton's profiler (.hatchet), or of hatchet (.json).
 
   gpadvisor tree run.ncu-rep                    who calls what
   gpadvisor tree run.ncu-rep --view bottom-up   each function, who calls it
   gpadvisor tree run.ncu-rep --metric 'stalled = latency / samples'
   gpadvisor tree run.ncu-rep --format speedscope -o run.json
+  gpadvisor tree proton.hatchet                 times by context
 """
 
 

@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from gpadvisor.model.kind import Kind
+
+_NO_NAME: Final = re.compile(r"[^A-Za-z0-9]+")
 
 
 class PlaceKind(Kind):
@@ -37,3 +42,17 @@ class MeasuredContexts:
     units: tuple[str, ...]  # what each counts, in the profiler's words
     places: tuple[MeasuredPlace, ...]
     own: tuple[tuple[float, ...], ...]  # by place and metric, without what is below
+
+
+def formula_names(metrics: Iterable[str]) -> tuple[str, ...]:
+    """Names that formulas can have, each another one."""
+    names: dict[str, None] = {}
+    for metric in metrics:
+        name = _NO_NAME.sub("_", metric).strip("_") or "value"
+        first = name = name if name[0].isalpha() else f"m_{name}"
+        number = 1
+        while name in names:
+            number += 1
+            name = f"{first}_{number}"
+        names[name] = None
+    return tuple(names)

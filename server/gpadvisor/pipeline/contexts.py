@@ -13,14 +13,14 @@ from gpadvisor.errors import ProfileFormatError, ToolError
 from gpadvisor.model.contexts import MeasuredContexts, MeasuredPlace, PlaceKind
 from gpadvisor.sandbox.children import call
 
-_READER: Final = "gpadvisor.store.hpctoolkit.contexts:answer"
+_READER: Final = "gpadvisor.store.measured:answer"
 _SECONDS: Final = 300.0
 _MEMORY_BYTES: Final = 4 << 30
 _OUTPUT_BYTES: Final = 1 << 30
 
 
 def measured_contexts(path: Path) -> MeasuredContexts:
-    """The tree of a database.
+    """The tree of a database of HPCToolkit, or of a file of Proton or hatchet.
 
     Raises:
         ProfileFormatError: it is damaged, or too large for the child.

@@ -25,8 +25,10 @@ from gpadvisor.views.tree.stacks import render_folded, render_speedscope
 from gpadvisor.views.tree.text import render_text
 from gpadvisor.views.tree.turned import turned
 
+_CONTEXT_SUFFIXES: Final = (".hatchet", ".json")
+"""Of Proton and hatchet."""
 _NO_BLAME: Final = (
-    "contexts and values are HPCToolkit's, without blame; that is for NVIDIA's kernels (gpadvisor import)",
+    "contexts and values are as measured, without blame, which takes PC samples and machine code",
 )
 
 
@@ -51,7 +53,7 @@ def tree_file(
     """
     parsed = [parse_formula(metric) for metric in metrics]
     missing: Sequence[str]
-    if is_database(path):
+    if is_database(path) or path.suffix in _CONTEXT_SUFFIXES:
         tree, formulas = _contexts(path, view, parsed)
         missing = _NO_BLAME
     else:
@@ -98,7 +100,7 @@ def shown_tree(
 
 
 def _contexts(path: Path, view: TreeView, metrics: Sequence[Formula]) -> tuple[CallTree, Sequence[Formula]]:
-    """The tree of a database of HPCToolkit, as it was measured, of GPUs of any vendor."""
+    """The tree as another profiler measured it, of GPUs of any vendor."""
     contexts = measured_contexts(path)
     if not contexts.metrics:
         raise ProfileMismatchError(f"{path} has contexts and no values: nothing was measured")

@@ -3,23 +3,18 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Final
 
-from gpadvisor.errors import GpadvisorError
-from gpadvisor.model.contexts import MeasuredContexts, MeasuredPlace, PlaceKind
+from gpadvisor.model.contexts import MeasuredContexts, MeasuredPlace, PlaceKind, formula_names
 from gpadvisor.store.hpctoolkit.binaries import is_gpu_module
-from gpadvisor.store.hpctoolkit.database import EXECUTION, Database, read_database
+from gpadvisor.store.hpctoolkit.database import EXECUTION, Database
 from gpadvisor.store.hpctoolkit.meta import Context, Lexical, Relation
 
 _SECONDS: Final = re.compile(r" \((?:sec|s)\)$")
 _NS: Final = 1e9
-_NO_NAME: Final = re.compile(r"[^A-Za-z0-9]+")
 _NOISE: Final = 1e-12
 """Of the whole: what differences of real numbers leave where there is nothing."""
 _LEXICAL: Final = {Lexical.LOOP: PlaceKind.LOOP, Lexical.LINE: PlaceKind.LINE}
@@ -49,7 +44,7 @@ def contexts_of(database: Database) -> MeasuredContexts:
                 own[parent][index] -= value
     most = [max(values.values(), default=0.0) * scale for values, scale in zip(columns, scales, strict=True)]
     return MeasuredContexts(
-        metrics=tuple(map(_formula_name, names)),
+        metrics=formula_names(_SECONDS.sub(" ns", name) for name in names),
         units=tuple(names),
         places=tuple(places),
         own=tuple(
@@ -62,10 +57,6 @@ def contexts_of(database: Database) -> MeasuredContexts:
 def _named(database: Database) -> list[str]:
     """Names of metrics that have a value with what is below, in the order of the database, each once."""
     return list(dict.fromkeys(name for name, scope in database.meta.metrics.values() if scope == EXECUTION))
-
-
-def _formula_name(name: str) -> str:
-    return _NO_NAME.sub("_", _SECONDS.sub(" ns", name)).strip("_")
 
 
 def _place(context: Context, contexts: Mapping[int, Context], parent: int) -> MeasuredPlace | None:
@@ -96,17 +87,3 @@ def _is_flat(context: Context, contexts: Mapping[int, Context]) -> bool:
     """Whether it is an instruction of GPU code, of whose functions nothing is known."""
     above = contexts.get(context.parent or 0)
     return is_gpu_module(context.module) and not (above is not None and above.is_kernel_launch)
-
-
-def answer(request: bytes) -> bytes:
-    """Read the database at a ``path``; an error is its ``message`` (JSON)."""
-    asked = json.loads(request)
-    try:
-        contexts = contexts_of(read_database(Path(asked["path"])))
-        places = [asdict(place) | {"kind": place.kind.value} for place in contexts.places]
-        said = {**asdict(replace(contexts, places=())), "places": places}
-    except GpadvisorError as error:
-        said = {"message": str(error)}
-    except MemoryError:
-        said = {"message": f"{asked['path']} needs too much memory"}
-    return json.dumps(said).encode()

@@ -19,7 +19,18 @@ _KINDS: Final = {
     PlaceKind.LOOP: RowKind.LOOP,
     PlaceKind.LINE: RowKind.LINE,
 }
-_FIRST: Final = ("CPUTIME", "REALTIME", "GPUOP", "GKER", "GXCOPY", "GCYCLES_ISU", "GINS", "GCYCLES", "cycles")
+_FIRST: Final = (
+    "time",
+    "CPUTIME",
+    "REALTIME",
+    "GPUOP",
+    "GKER",
+    "GXCOPY",
+    "GCYCLES_ISU",
+    "GINS",
+    "GCYCLES",
+    "cycles",
+)
 """Beginnings of metrics that are shown where none are asked for."""
 _SHOWN: Final = 4
 

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What reads calling contexts of other profilers in a child process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from gpadvisor.errors import GpadvisorError
+from gpadvisor.model.contexts import MeasuredContexts
+from gpadvisor.store.hatchet import read_hatchet
+from gpadvisor.store.hpctoolkit.contexts import contexts_of
+from gpadvisor.store.hpctoolkit.database import read_database
+
+
+def read_contexts(path: Path) -> MeasuredContexts:
+    """The tree of a database of HPCToolkit, or of a file of Proton or hatchet.
+
+    Raises:
+        ProfileFormatError: it is none, or damaged.
+    """
+    return contexts_of(read_database(path)) if path.is_dir() else read_hatchet(path)
+
+
+def answer(request: bytes) -> bytes:
+    """Read the contexts at a ``path``; an error is its ``message`` (JSON)."""
+    asked = json.loads(request)
+    said: dict[str, Any]
+    try:
+        contexts = read_contexts(Path(asked["path"]))
+        places = [asdict(place) | {"kind": place.kind.value} for place in contexts.places]
+        said = {**asdict(replace(contexts, places=())), "places": places}
+    except GpadvisorError as error:
+        said = {"message": str(error)}
+    except MemoryError:
+        said = {"message": f"{asked['path']} needs too much memory"}
+    return json.dumps(said).encode()
