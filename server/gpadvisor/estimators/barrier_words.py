@@ -13,10 +13,12 @@ from gpadvisor.evidence.barriers import Needless, needless_barriers
 from gpadvisor.evidence.common_loads import last_barrier
 from gpadvisor.evidence.lanes import active_share
 from gpadvisor.evidence.queries import Rows, by_role, by_stall, line_text, share
+from gpadvisor.evidence.serial_sums import serial_sums
 from gpadvisor.evidence.trees import leaves_by_remainder, tree_barriers
 from gpadvisor.model.advice import StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
@@ -122,6 +124,25 @@ def tree_advice(context: KernelContext, trees: tuple[StaticSite, ...]) -> str:
         "Let each warp combine its 32 values by shuffles (__shfl_down_sync(), in a scan __shfl_up_sync()), "
         "so that only one value of each warp goes through shared memory: the barrier at "
         f"{site_text(context, trees[0])} holds the whole block at every level of a tree."
+    )
+
+
+def serial_sites(context: KernelContext, functions: tuple[Function, ...]) -> tuple[StaticSite, ...]:
+    """Where one thread adds up what the block's threads stored; nowhere in a block of one warp."""
+    if context.profile is not None and context.profile.launch.threads_per_block <= WARP:
+        return ()
+    return tuple(
+        StaticSite(function=function.id, index=index, detail="one thread adds up the values of the block")
+        for function in functions
+        for index in serial_sums(function, context.program.form)
+    )
+
+
+def serial_advice(context: KernelContext, serial: tuple[StaticSite, ...]) -> str:
+    """How a block adds up its values together."""
+    return (
+        "Let each warp combine its 32 values by shuffles (__shfl_down_sync()), and one warp the results: one "
+        f"thread of the block does it alone at {site_text(context, serial[0])}, in a pass for each value."
     )
 
 

@@ -124,8 +124,8 @@ def _has_shared_tree(function: Function, loop: LoopId) -> bool:
 
 
 _COMPARES: Final = frozenset({"ISETP", "UISETP"})
-_SELECTS: Final = frozenset({"FMNMX", "IMNMX", "VIMNMX", "UIMNMX", "HMNMX2", "FMNMX3", "VIMNMX3"})
-_ADDS: Final = frozenset(
+SELECTS: Final = frozenset({"FMNMX", "IMNMX", "VIMNMX", "UIMNMX", "HMNMX2", "FMNMX3", "VIMNMX3"})
+ADDS: Final = frozenset(
     {
         "FADD",
         "DADD",
@@ -162,7 +162,7 @@ def _adds_up(code: Sequence[Instruction], bounding: Sequence[Instruction]) -> bo
             makers += [made_by[value]] if value in made_by else []
         if "MOV" not in instruction.modifiers:
             made_by.update(dict.fromkeys(instruction.defs, instruction))
-    if not loads or not any(maker.opcode in _ADDS | _SELECTS for maker in makers):
+    if not loads or not any(maker.opcode in ADDS | SELECTS for maker in makers):
         return False
     if len(loads) >= 2 * len(stores):
         return True
@@ -170,7 +170,7 @@ def _adds_up(code: Sequence[Instruction], bounding: Sequence[Instruction]) -> bo
     by_bound = any(
         instruction.guard is not None and instruction.guard.register in predicates for instruction in code
     )
-    return by_bound and any(maker.opcode in _ADDS for maker in makers)
+    return by_bound and any(maker.opcode in ADDS for maker in makers)
 
 
 def _halved(code: Sequence[Instruction]) -> set[Register]:

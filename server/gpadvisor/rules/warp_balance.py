@@ -6,7 +6,8 @@
 Synchronization stalls: samples of warps that wait at `__syncthreads()` (`BAR`), or for the other warps of
 a warpgroup or cluster. It says which instructions the slow side spends its time on before the barrier,
 whether the work there is divided unevenly (by executed counts), and what the barrier is there for.
-Without samples it names barriers that need not be: those that order no access of one thread before one of
+Without samples it names a thread that alone adds up, in a loop, what its block stored in shared memory, and
+barriers that need not be: those that order no access of one thread before one of
 another, those of a block that is one warp by its launch bounds, and those that hold the whole block at
 every level of a tree, whether its levels go up or down. Where the report shows neither such a barrier nor
 uneven work, it is a note. Where threads may come to barriers on different ways, or another instantiation of
@@ -70,6 +71,8 @@ from gpadvisor.estimators.barrier_words import (
     is_scattered,
     needless_sites,
     redundant_advice,
+    serial_advice,
+    serial_sites,
     site_text,
     stages_own,
     tree_advice,
@@ -122,12 +125,14 @@ def _match(context: KernelContext) -> Match | Rejection:
     trees = _sites(functions, tree_barriers, _TREE)
     if context.blame is None:
         single = _single_warp(context, functions)
+        serial = serial_sites(context, functions)
+        words = _static_advice(context, serial, redundant, trees, single)
         return static_match(
             _CODE,
-            title=_static_title(redundant, trees),
-            advice=_static_advice(context, redundant, trees, single),
-            cure=_static_advice(context, redundant, trees, single),
-            sites=tuple(dict.fromkeys((*redundant, *trees, *single))),
+            title=_static_title(redundant, trees, serial),
+            advice=words,
+            cure=words,
+            sites=tuple(dict.fromkeys((*serial, *redundant, *trees, *single))),
             missing=_nothing(functions),
         )
     blame = context.blame
@@ -206,7 +211,11 @@ def _single_warp(context: KernelContext, functions: tuple[Function, ...]) -> tup
     )
 
 
-def _static_title(redundant: tuple[StaticSite, ...], trees: tuple[StaticSite, ...]) -> str:
+def _static_title(
+    redundant: tuple[StaticSite, ...], trees: tuple[StaticSite, ...], serial: tuple[StaticSite, ...]
+) -> str:
+    if serial:
+        return "one thread adds up the values of its block"
     if redundant:
         return "barrier without anything to protect"
     if trees:
@@ -216,11 +225,12 @@ def _static_title(redundant: tuple[StaticSite, ...], trees: tuple[StaticSite, ..
 
 def _static_advice(
     context: KernelContext,
+    serial: tuple[StaticSite, ...],
     redundant: tuple[StaticSite, ...],
     trees: tuple[StaticSite, ...],
     single: tuple[StaticSite, ...],
 ) -> str:
-    parts = []
+    parts = [serial_advice(context, serial)] if serial else []
     if redundant:
         says = staging_advice if stages_own(redundant) else redundant_advice
         parts.append(says(context, redundant))
