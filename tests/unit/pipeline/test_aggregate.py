@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,8 @@ from gpadvisor.model.profile import SlowestRank
 from gpadvisor.pipeline.aggregate import Aggregation, aggregate_files
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.store import load_profile, write_snapshot
+from gpadvisor.store.ranks import reading
+from gpadvisor.store.ranks.child import RESULT, answer
 from gpadvisor.store.ranks.isolation import RankSum
 from gpadvisor.store.ranks.outliers import slow_kernels, slow_ranks
 
@@ -135,6 +138,28 @@ def test_the_sum_is_a_snapshot_that_says_what_it_is(ranks: list[Path], tmp_path:
     assert first.metrics["gpadvisor__launches"] == 4
     assert profile.binaries == load_profile(ranks[0]).binaries
     assert profile.sources == load_profile(ranks[0]).sources
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_batches_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """Their files are written over each other, those of one rank as long as those of the next."""
+    files = [write_rank(tmp_path, rank, rank_profile({1: (5 + rank, 2)})) for rank in range(8)]
+    asked = {
+        "files": [[str(path), path.name] for path in files],
+        "memory_bytes": 64 << 20,
+        "merge": False,
+        "keep_going": False,
+        "by": None,
+    }
+
+    def summed(folder: Path) -> bytes:
+        folder.mkdir()
+        assert json.loads(answer(json.dumps({**asked, "folder": str(folder)}).encode()))["bad"] == {}
+        return (folder / RESULT).read_bytes()
+
+    whole = summed(tmp_path / "whole")
+    monkeypatch.setattr(reading, "_BATCH", size)
+    assert summed(tmp_path / "parts") == whole
 
 
 def test_two_of_one_rank_are_refused(ranks: list[Path], tmp_path: Path) -> None:

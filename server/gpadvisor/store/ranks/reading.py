@@ -98,6 +98,7 @@ def engine(folder: Path, memory_bytes: int) -> Iterator[Any]:
         "threads": 1,
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
+        "enable_external_file_cache": False,  # files are written over
         "memory_limit": f"{memory_bytes >> 20}MB",
         "temp_directory": str(folder),
     }
@@ -232,41 +233,42 @@ def _unpack(source: RankFile, tables: Sequence[str], place: Path) -> None:
 
 def _add_raw(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> None:
     connection, place = reading.connection, reading.folder / "batch"
-    for rank_file in batch:
-        _unpack(rank_file, _TABLES, place / f"f={reading.order[rank_file.members[0]]}")
-    try:
-        for table in _TABLES:
-            _view(connection, table, str(place / "f=*" / f"{table}.parquet"))
-            more = _OF_SAMPLES if table == "samples" else ""
-            connection.execute(
-                f"CREATE OR REPLACE TEMP TABLE rows_{table} AS"
-                f" SELECT f, {_ROWS}{more} FROM in_{table} GROUP BY f"
-            )
-        for text, query in _CHECKS.items():
-            if connection.execute(query).fetchone() is not None:
-                raise ProfileFormatError(f"it has {text}")
-        _number(connection, kernels)
-        for name, query in GROUPED.items():
-            connection.execute(f"CREATE OR REPLACE TEMP TABLE grouped_{name} AS {query}")
-        _note_metrics(connection, "grouped_pc_metrics")
-        for name in FORMS:
-            _put(connection, name, STAGES[name])
-        _check_names(connection, kernels)
-    finally:
-        for folder in place.iterdir():
-            for file in folder.iterdir():
-                file.unlink()
-            folder.rmdir()
+    folders = [place / f"slot={slot}" for slot in range(len(batch))]
+    for rank_file, folder in zip(batch, folders, strict=True):
+        _unpack(rank_file, _TABLES, folder)
+    order = [reading.order[rank_file.members[0]] for rank_file in batch]
+    for table in _TABLES:
+        _view(connection, table, [folder / f"{table}.parquet" for folder in folders], order)
+        more = _OF_SAMPLES if table == "samples" else ""
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE rows_{table} AS SELECT f, {_ROWS}{more} FROM in_{table} GROUP BY f"
+        )
+    for text, query in _CHECKS.items():
+        if connection.execute(query).fetchone() is not None:
+            raise ProfileFormatError(f"it has {text}")
+    _number(connection, kernels)
+    for name, query in GROUPED.items():
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE grouped_{name} AS {query}")
+    _note_metrics(connection, "grouped_pc_metrics")
+    for name in FORMS:
+        _put(connection, name, STAGES[name])
+    _check_names(connection, kernels)
 
 
-def _view(connection: Any, table: str, files: str) -> None:
+def _view(connection: Any, table: str, files: Sequence[Path], order: Sequence[int]) -> None:
+    """The rows of all files, ``f`` being the number of each among all profiles.
+
+    Files of the next batch are written over these: DuckDB remembers something of each path.
+    """
     columns = ", ".join(
         f"CAST({_USED.get((table, name)) or _column(name)} AS {sql_type}) AS {_column(name)}"
         for name, sql_type in SCHEMAS[table].items()
     )
+    listed = ", ".join(map(_literal, files))
     connection.execute(
-        f"CREATE OR REPLACE TEMP VIEW in_{table} AS SELECT f, {columns} FROM read_parquet('{_quoted(files)}',"
-        " hive_partitioning = true, hive_types = {'f': UINTEGER})"
+        f"CREATE OR REPLACE TEMP VIEW in_{table} AS"
+        f" SELECT list_extract({list(order)}::UINTEGER[], slot + 1) AS f, {columns}"
+        f" FROM read_parquet([{listed}], hive_partitioning = true, hive_types = {{'slot': UINTEGER}})"
     )
 
 
@@ -274,8 +276,8 @@ def _column(name: str) -> str:
     return f'"{name}"'
 
 
-def _quoted(text: str) -> str:
-    return text.replace("'", "''")
+def _literal(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
 
 
 def _put(connection: Any, name: str, stage: str) -> None:
@@ -346,7 +348,7 @@ def _add_kept(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> 
     for name in FORMS:
         file = place / f"{f'across_{name}' if name in KEPT else name}.parquet"
         connection.execute(
-            f"CREATE OR REPLACE TEMP VIEW kept_{name} AS SELECT * FROM read_parquet('{_quoted(str(file))}')"
+            f"CREATE OR REPLACE TEMP VIEW kept_{name} AS SELECT * FROM read_parquet({_literal(file)})"
         )
     numbers = _numbers(connection, kernels, source.kept, place / "launches.parquet")
     _table(connection, "numbered", "k", numbers)
@@ -362,7 +364,7 @@ def _add_kept(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> 
 def _numbers(connection: Any, kernels: Kernels, kept: Document, launches: Path) -> dict[int, int]:
     rows = connection.execute(
         'SELECT launch, "binary", kernel, arch, device, evidence, interval_cycles, demangled,'
-        f" sections, reasons FROM read_parquet('{_quoted(str(launches))}') ORDER BY launch"
+        f" sections, reasons FROM read_parquet({_literal(launches)}) ORDER BY launch"
     ).fetchall()
     numbers: dict[int, int] = {}
     kernels.failed += int(kept["failed"])
