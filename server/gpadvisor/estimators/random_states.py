@@ -23,7 +23,7 @@ from gpadvisor.evidence.queries import (
     regions,
     share,
 )
-from gpadvisor.model.advice import Adjustment, Match
+from gpadvisor.model.advice import Adjustment, Match, StaticSite
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.program import Function
 
@@ -31,22 +31,22 @@ _HEADER: Final = "/curand_kernel.h"
 """Its only loops are those that skip ahead: numbers are made without any."""
 _ENDS: Final = (constants.MIDDLE, constants.MOST_OF, 1.0)
 """Of the instructions that skip ahead, those that go at the low end, expected, and at the high end."""
-_CURE: Final = (
+_TITLE: Final = "random states skip ahead to a sequence for each thread"
+_OTHERWISE: Final = (
     "Call curand_init with another seed for each thread and sequence 0, if sequences that may overlap will "
-    "do, or use curandStatePhilox4_32_10_t: skipping ahead to a sequence of its own takes most of the time."
+    "do, or use curandStatePhilox4_32_10_t"
 )
+_CURE: Final = f"{_OTHERWISE}: skipping ahead to a sequence of its own takes most of the time."
+_CURE_BY_CODE: Final = f"{_OTHERWISE}: skipping ahead to a sequence of its own is longer work than a number."
 
 
 def skips_ahead(context: KernelContext) -> Match | None:
     """States whose start takes most of the samples, by the seed and a sequence for each thread."""
-    blame = context.blame
+    blame, functions = context.blame, kernel_functions(context.program, context.kernel)
+    places = [(function.id, index) for function in functions for index in _skipping(function)]
     if blame is None:
-        return None
-    places = [
-        (function.id, index)
-        for function in kernel_functions(context.program, context.kernel)
-        for index in _skipping(function)
-    ]
+        alone = all(library_loops(function) == {loop.id for loop in function.loops} for function in functions)
+        return _shown_by_code(context, places[0]) if places and alone else None
     part = share(blame, by_place(blame, causes(blame), places)) if places else 0.0
     if part < constants.MAJORITY:
         return None
@@ -56,7 +56,7 @@ def skips_ahead(context: KernelContext) -> Match | None:
     # No more than the share of the samples: what the rest takes is seen there.
     remaining = [_left(context, dict.fromkeys(places, min(end, part))) for end in _ENDS]
     return Match(
-        title="random states skip ahead to a sequence for each thread",
+        title=_TITLE,
         cure=_CURE,
         advice=f"{text}. {_CURE}",
         regions=regions(blame, context.program, context.kernel, rows),
@@ -65,6 +65,20 @@ def skips_ahead(context: KernelContext) -> Match | None:
             measured_loads(context), remaining[0], remaining[1], remaining[2], text
         ),
         relieves=as_reliefs(remaining[1], remaining[2]),
+    )
+
+
+def _shown_by_code(context: KernelContext, place: tuple[FunctionId, int]) -> Match | None:
+    """Without samples: a kernel that has no loop of its own."""
+    function, index = context.program.functions[place[0]], place[1]
+    where = line_text(function, index)
+    return Match(
+        title=_TITLE,
+        cure=_CURE_BY_CODE,
+        advice=f"The only loops of the kernel are those by which curand_init at {where} skips ahead. "
+        f"{_CURE_BY_CODE}",
+        regions=(),
+        static_sites=(StaticSite(function=function.id, index=index, detail="skips ahead to a sequence"),),
     )
 
 

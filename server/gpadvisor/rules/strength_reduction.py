@@ -122,6 +122,9 @@ _TITLES: Final = {
 
 
 def _match(context: KernelContext) -> Match | Rejection:
+    random = skips_ahead(context)
+    if random is not None:
+        return random
     functions = kernel_functions(context.program, context.kernel)
     divisions = {
         function.id: tuple(one for one in written_divisions(function) if written_at(functions, function, one))
@@ -149,9 +152,6 @@ def _match(context: KernelContext) -> Match | Rejection:
             kinds["double"] = (*kinds["double"], *busy.sites)
         titles = {(one.function, one.index): _TITLES[kind] for kind, own in kinds.items() for one in own}
         return found if isinstance(found, Rejection) else replace(found, titles=titles)
-    random = skips_ahead(context)
-    if random is not None:
-        return random
     blame = context.blame
     in_division, in_double = (_rows_of(blame, found) for found in (divisions, doubles))
     slow = _slow_rows(context, blame, in_double)
