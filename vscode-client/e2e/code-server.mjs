@@ -48,7 +48,7 @@ const CHROMIUM_FLAGS = [
  * VS Code's, and then no picture of that webview is ever answered.
  */
 function withoutOwnWorker() {
-  const workers = navigator.serviceWorker;
+  const workers = globalThis.navigator.serviceWorker;
   const register = workers?.register.bind(workers);
   if (register) {
     workers.register = (url, options) =>
