@@ -332,9 +332,11 @@ def without_samples(profile: Profile) -> Profile:
 
 @contextmanager
 def _read_without_samples(
-    path: Path, *, timeout_seconds: float, memory_bytes: int
+    path: Path, *, timeout_seconds: float, memory_bytes: int, gpubins: Path | None = None
 ) -> Iterator[Callable[[], Profile]]:
-    with being_read(path, timeout_seconds=timeout_seconds, memory_bytes=memory_bytes) as read:
+    with being_read(
+        path, timeout_seconds=timeout_seconds, memory_bytes=memory_bytes, gpubins=gpubins
+    ) as read:
         yield lambda: without_samples(read())
 
 

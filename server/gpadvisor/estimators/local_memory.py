@@ -10,6 +10,7 @@ from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.accesses import is_local, is_stack_slot, one_way_slots, passes_stack_on
 from gpadvisor.evidence.arrays import is_indexed_by_data
+from gpadvisor.evidence.library_code import in_library_loop
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
 from gpadvisor.evidence.patterns import math_sequences
 from gpadvisor.evidence.queries import (
@@ -103,12 +104,13 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
         for index in indices
         if not is_stack_slot(function.instructions[index])
     }
-    # Of several arrays nobody can say which access belongs to which.
-    by_data = any(
-        is_indexed_by_data(context.program.functions[function_id], index) for function_id, index in arrays
-    )
-    array = LocalKind.BY_DATA if by_data else LocalKind.ARRAY
     full = _registers_full(context)
+    functions = context.program.functions
+    if not full and arrays and all(in_library_loop(functions[place[0]], place[1]) for place in arrays):
+        return {}  # a library's own loops index them, as those of curand_init do
+    # Of several arrays nobody can say which access belongs to which.
+    by_data = any(is_indexed_by_data(functions[function_id], index) for function_id, index in arrays)
+    array = LocalKind.BY_DATA if by_data else LocalKind.ARRAY
     kinds = {}
     for function, indices in own.items():
         if function.kind is not FunctionKind.KERNEL:
