@@ -58,7 +58,13 @@ def _depth(scopes: Sequence[ScopeSamples], index: int) -> int:
 
 
 def latency_hiding(
-    context: KernelContext, match: Match, beside: Sequence[int] = (), *, gone: int = 0
+    context: KernelContext,
+    match: Match,
+    beside: Sequence[int] = (),
+    *,
+    gone: int = 0,
+    delayed: int = 0,
+    room: float = 1.0,
 ) -> Estimate:
     """The estimate of an optimizer that rearranges work to fill stalls; needs samples.
 
@@ -67,6 +73,8 @@ def latency_hiding(
         match: what was found.
         beside: for each region the samples that its latency can pass beside, where more than A fills it.
         gone: samples of instructions that are not executed any more, beside what is matched.
+        delayed: samples of other warps that wait until what is matched has its values.
+        room: the share of these that goes at most.
     """
     if context.blame is None:
         raise ValueError("latency hiding needs samples")
@@ -83,7 +91,9 @@ def latency_hiding(
     def hidden(factor: float) -> float:
         # What stands in the way of a stall stands in the way of the work that would fill it, so a factor
         # scales what the equation hides, not M^L alone; a cure that costs work adds to all of M^L.
-        return factor * (possible + gone if factor >= 0 else sum(latencies))
+        if factor < 0:
+            return factor * sum(latencies)
+        return factor * (possible + gone) + min(factor, room) * delayed
 
     paper = speedup(total, filled)
     text = _text(total, active, match.regions, latencies, filled)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,6 +34,8 @@ _LEAVES: Final = frozenset(
 )
 _WARP_FENCES: Final = frozenset({"WARPSYNC"})
 _ARITHMETIC: Final = frozenset({Pipe.FMA, Pipe.FP64, Pipe.FP16, Pipe.TENSOR})
+_AT_ONCE: Final = 3
+"""A load used within so many instructions is used immediately."""
 _WRITES: Final = frozenset({OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 
 
@@ -220,3 +223,36 @@ def _begins_pass(function: Function, definition: int) -> bool:
 def _has_cache_hint(load: Instruction) -> bool:
     """Whether a load is an intrinsic's such as ``__ldcs``, in assembler, which no keyword moves."""
     return not {"EF", "EL", "EU", "LU", "NA"}.isdisjoint(load.modifiers)
+
+
+def held_loads(function: Function, wanted: int) -> Iterator[tuple[int, int, int]]:
+    """Loads in loops that the compiler left next to their use: a store before them may write what they read.
+
+    Where nothing holds a load, the compiler has moved it already; what else holds one (its address, a
+    barrier) has no cure that could be named without samples.
+
+    Args:
+        function: where to look.
+        wanted: instructions that would cover the latency of a load.
+
+    Yields:
+        The load, its use and the store.
+    """
+    for index, instruction in enumerate(function.instructions):
+        if (
+            instruction.info.opclass is OpcodeClass.LOAD
+            and instruction.info.space in DEVICE_SPACES
+            and function.innermost_loop(index) is not None
+        ):
+            use = _use_at_once(function, index)
+            if use is None:
+                continue
+            room = room_to_move(function, index, use, wanted)
+            if cure_of(function, index, use, room, wanted) is Cure.NO_ALIAS:
+                yield index, use, room.obstacle_index or 0
+
+
+def _use_at_once(function: Function, index: int) -> int | None:
+    wanted = set(function.instructions[index].defs)
+    behind = range(index + 1, min(index + 1 + _AT_ONCE, len(function.instructions)))
+    return next((at for at in behind if wanted.intersection(function.instructions[at].uses)), None)

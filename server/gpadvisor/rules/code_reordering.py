@@ -48,8 +48,9 @@ GPA Eqs. 4 and 5. Of what they hide, the expected value keeps the share that cou
 by the instructions that could stand between def and use, against the number that would cover the latency,
 times 0.8, the average of the kernels of the paper's Table III in which nothing stood in the way. Of an
 element that each pass writes to memory, all waits behind its stores count, whatever work there is: without
-the stores these loads wait at the same time. Without samples only one pattern is named: a load in a loop,
-used at once, that a store which may alias holds back.
+the stores these loads wait at the same time. Of a load between two barriers, the waits at the second that are
+due to it shrink by the share that could move, too. Without samples only one pattern is named: a load in a
+loop, used at once, that a store which may alias holds back.
 """
 
 from __future__ import annotations
@@ -65,12 +66,12 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.kept_elements import in_register
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.matched import matched_rows
-from gpadvisor.evidence.accesses import DEVICE_SPACES
 from gpadvisor.evidence.accumulators import kept_in_memory
 from gpadvisor.evidence.launches import runs_once
 from gpadvisor.evidence.queries import (
     Rows,
     by_place,
+    by_stall,
     kernel_functions,
     latency,
     line_text,
@@ -80,12 +81,12 @@ from gpadvisor.evidence.queries import (
     static_match,
     waits_to_hide,
 )
-from gpadvisor.evidence.reordering import Cure, Room, cure_of, room_to_move, store_behind
+from gpadvisor.evidence.reordering import Cure, Room, cure_of, held_loads, room_to_move, store_behind
 from gpadvisor.model.advice import Adjustment, Category, Estimate, Match, Rejection, StaticSite
 from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass
+from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import WARP
-from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_pointers
@@ -99,7 +100,6 @@ _COVERING: Final = {
     StallClass.EXECUTION: 12,
     StallClass.FIXED_LATENCY: 4,
 }
-_AT_ONCE: Final = 3  # a load used within so many instructions is used immediately
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,9 +214,14 @@ def _is_short(context: KernelContext) -> bool:
     return 0 < threads < WARP
 
 
+def _room(pairs: list[_Pair]) -> float:
+    """The share of the matched latency that other work can stand in for."""
+    return sum(pair.weight * pair.goes for pair in pairs) / sum(pair.weight for pair in pairs)
+
+
 def _adjustment(pairs: list[_Pair]) -> Adjustment:
     total = sum(pair.weight for pair in pairs)
-    expected = sum(pair.weight * pair.goes for pair in pairs) / total
+    expected = _room(pairs)
     obstacles: Counter[str] = Counter()
     for pair in pairs:
         if pair.goes < 1 and pair.room.obstacle is not None:
@@ -301,29 +306,15 @@ def _relation(blame: Blame, pair: _Pair) -> str:
 
 
 def _held_loads(context: KernelContext) -> tuple[StaticSite, ...]:
-    """Loads that the compiler left next to their use because a store before them may write what they read.
-
-    Where nothing holds a load, the compiler has moved it already; what else holds one (its address, a
-    barrier) has no cure that could be named without samples.
-    """
     sites = []
     for function in kernel_functions(context.program, context.kernel):
-        for index, instruction in enumerate(function.instructions):
-            if (
-                instruction.info.opclass is OpcodeClass.LOAD
-                and instruction.info.space in DEVICE_SPACES
-                and function.innermost_loop(index) is not None
-            ):
-                distance = _first_use(function, index)
-                if distance is None:
-                    continue
-                use, wanted = index + distance, _COVERING[StallClass.MEMORY]
-                room = room_to_move(function, index, use, wanted)
-                if cure_of(function, index, use, room, wanted) is Cure.NO_ALIAS:
-                    apart = f"{distance} instruction{'s' if distance > 1 else ''}"
-                    store = line_text(function, room.obstacle_index or 0)
-                    detail = f"{instruction.opcode} used {apart} later, behind the store of {store}"
-                    sites.append(StaticSite(function=function.id, index=index, detail=detail))
+        for load, use, store in held_loads(function, _COVERING[StallClass.MEMORY]):
+            apart = f"{use - load} instruction{'s' if use - load > 1 else ''}"
+            detail = (
+                f"{function.instructions[load].opcode} used {apart} later, behind the store of "
+                f"{line_text(function, store)}"
+            )
+            sites.append(StaticSite(function=function.id, index=load, detail=detail))
     return tuple(sites)
 
 
@@ -355,12 +346,6 @@ def _static_advice(context: KernelContext) -> str:
     return " ".join(parts)
 
 
-def _first_use(function: Function, index: int) -> int | None:
-    wanted = set(function.instructions[index].defs)
-    behind = function.instructions[index + 1 : index + 1 + _AT_ONCE]
-    return next((at for at, one in enumerate(behind, 1) if wanted.intersection(one.uses)), None)
-
-
 def _estimate(context: KernelContext, match: Match) -> Estimate:
     """Eq. 4; loads that stores to one element keep apart wait together without them, whatever else there is.
 
@@ -369,7 +354,18 @@ def _estimate(context: KernelContext, match: Match) -> Estimate:
     if context.blame is None:
         raise ValueError("waits for loads need samples")
     blame, rows = context.blame, matched_rows(match)
-    if _heaviest_cure(_pairs(context, blame, rows)) is not Cure.IN_REGISTER:
+    pairs = _pairs(context, blame, rows)
+    cure = _heaviest_cure(pairs)
+    if cure is Cure.BEFORE_BARRIER:
+        loads = {
+            (FunctionId(number), index)
+            for number, index in zip(
+                blame.rows.function[rows].tolist(), blame.rows.def_index[rows].tolist(), strict=True
+            )
+        }
+        behind = by_stall(blame, {StallClass.SYNCHRONIZATION}) & by_place(blame, blame.rows.def_index, loads)
+        return latency_hiding(context, match, delayed=samples(blame, behind), room=_room(pairs))
+    if cure is not Cure.IN_REGISTER:
         return latency_hiding(context, match)
     places = [(one.id, index) for one in context.program.functions for index in kept_in_memory(one)]
     gone = by_place(blame, blame.rows.use_index, places)

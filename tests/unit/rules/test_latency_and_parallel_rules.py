@@ -349,6 +349,25 @@ def test_reordering_after_a_barrier_is_held() -> None:
     assert found.actionable
 
 
+def test_waits_at_the_barrier_behind_a_load_shrink_with_those_for_the_load() -> None:
+    # The warps that have their values wait at the second barrier for those that have not.
+    body = (
+        "BAR.SYNC 0x0 // 5\nload| LDG.E R2, [R6.64] // 6\nuse| FADD R8, R2, R9 // 6\n"
+        "wait| BAR.SYNC 0x0 // 7\nafter| IADD3 R10, R10, 0x1, RZ // 8"
+    )
+    waits = Row("barrier", "after", 400, 400, "load", DependencyClass.SYNCHRONIZATION)
+    gains = []
+    for rows in ([*ROWS], [*ROWS, waits]):
+        context = context_of(listing(_loop(body)), rows)
+        estimate = code_reordering.OPTIMIZER.estimate(context, _match(code_reordering, context))
+        total = context.blame.total_samples
+        gains.append([total * (1 - 1 / value) for value in (estimate.expected, estimate.high)])
+    (alone, most_alone), (both, most_both) = gains
+    room = _match(code_reordering, context_of(listing(_loop(body)), ROWS)).adjustments[0].expected
+    assert both - alone == pytest.approx(400 * room, rel=0.2)
+    assert 400 * room < most_both - most_alone < 400 / 2
+
+
 def test_what_the_compiler_schedules_is_a_note() -> None:
     shared = [Row("short_scoreboard", "use", 100, 90, "load", DependencyClass.SHARED_MEMORY, distance=1)]
     text = "FADD R1, R1, R2\nload| LDS R2, [R6]\nuse| FADD R8, R2, R9\nEXIT"
