@@ -9,7 +9,7 @@ import numpy as np
 
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.evidence.barriers import Needless, needless_barriers
+from gpadvisor.evidence.barriers import Needless, is_barrier, needless_barriers
 from gpadvisor.evidence.common_loads import last_barrier
 from gpadvisor.evidence.lanes import active_share
 from gpadvisor.evidence.queries import Rows, by_role, by_stall, line_text, share
@@ -45,7 +45,19 @@ def needless_sites(context: KernelContext, functions: tuple[Function, ...]) -> t
         for _, (function, index), kind in found
         if function in ids
     )
-    return _surest(sites)
+    surest = _surest(sites)
+    return surest if context.blame is not None or stages_own(surest) else _often_passed(functions, surest)
+
+
+def _often_passed(functions: tuple[Function, ...], sites: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
+    """Without samples: a barrier that is passed once costs nothing beside those that a loop passes."""
+    in_loop = {
+        (function.id, index)
+        for function in functions
+        for index in range(len(function.instructions))
+        if is_barrier(function, index) and function.innermost_loop(index) is not None
+    }
+    return tuple(site for site in sites if not in_loop or (site.function, site.index) in in_loop)
 
 
 def _surest(redundant: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:

@@ -8,6 +8,7 @@ from typing import Final
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.elapsed import mean_active_share
 from gpadvisor.estimators.launches import LaunchShape, held_warps, is_as_short_as_a_launch, shape
 from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.divisible_loops import divisible_loop
@@ -101,11 +102,7 @@ def one_thread(context: KernelContext, profile: KernelProfile) -> Match | None:
     if function is None or not function.loops or not counts_threads or is_as_short_as_a_launch(profile):
         return None
     divisible = divisible_loop(function, profile, context.blame)
-    loop = (
-        divisible.loop
-        if divisible is not None
-        else max(function.loops, key=lambda candidate: len(candidate.blocks)).id
-    )
+    loop = _longest_loop(function) if divisible is None else divisible.loop
     change = (
         "ive each thread its own elements (begin at blockIdx.x * blockDim.x + threadIdx.x, step by "
         "blockDim.x * gridDim.x) and launch blocks of 256 threads, as many as elements need or the GPU holds"
@@ -119,10 +116,45 @@ def one_thread(context: KernelContext, profile: KernelProfile) -> Match | None:
         cure=cure,
         advice=cure,
         regions=(),
-        static_sites=(StaticSite(function=function.id, index=_first(function, loop), detail="the loop"),),
+        static_sites=(_site(function, loop),),
         leads=True,
         alone=True,
     )
+
+
+def lone_warp(context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape) -> Match | None:
+    """One warp that works while all others of the launch have left, as the warps counted at once tell."""
+    held, share = held_warps(context, profile), mean_active_share(profile)
+    warps = launch_shape.blocks * -(-launch_shape.threads // context.machine.sm.warp_size.value)
+    function = kernel_function(context.program, context.kernel)
+    if held is None or share is None or warps < 2 or is_as_short_as_a_launch(profile):
+        return None
+    if function is None or not function.loops:
+        return None
+    at_once = held * context.machine.sm.schedulers.value * share * (profile.device.sms or 1)
+    if at_once > constants.ABOUT:
+        return None
+    cure = (
+        "Divide the work of its loop among more threads: passes that need nothing of each other, "
+        "or parts of each pass"
+    )
+    return Match(
+        title=f"one of {warps:,} warps does all of it: the others leave at once",
+        cure=f"{cure}.",
+        advice=f"{cure}. {at_once:.2f} warps are on the whole GPU at once, as counted.",
+        regions=(),
+        static_sites=(_site(function, _longest_loop(function)),),
+        leads=True,
+        alone=True,
+    )
+
+
+def _longest_loop(function: Function) -> LoopId:
+    return max(function.loops, key=lambda candidate: len(candidate.blocks)).id
+
+
+def _site(function: Function, loop: LoopId) -> StaticSite:
+    return StaticSite(function=function.id, index=_first(function, loop), detail="the loop")
 
 
 def _first(function: Function, loop: LoopId) -> int:

@@ -89,6 +89,11 @@ def _is_little(family: Family, found: Sequence[Family]) -> bool:
     return share is not None and share < SMALL_SHARE <= (most or 0.0)
 
 
+def _is_most(family: Family) -> bool:
+    """Whether a kernel takes so much of the time that what a small one gains cannot be noticed."""
+    return (family.share or 0.0) > 0.5
+
+
 def _title(page: Page, advice: Advice) -> list[str]:
     names = (kernel.device.name or kernel.device.arch for kernel in advice.kernels)
     devices = list(dict.fromkeys(name.removeprefix("NVIDIA ").removeprefix("GeForce ") for name in names))
@@ -135,7 +140,7 @@ def _kernels(page: Page, found: Sequence[Family], room: int | None) -> list[str]
     """Blocks of the kernels where most can be gained, and a line for each other one while there is room."""
     named = [family for family in found if family.entries]
     worth = [family for family in named if family.saved >= SMALL_SHARE or (family.share or 0) >= LARGE_SHARE]
-    worth = worth or named[:1]
+    worth = worth or ([] if _is_most(heaviest(found)) else named[:1])
     led = named if room is None else worth[:_KERNELS]
     heads = {id(family): _head(page, family) for family in led}
     if led and led[0] is heaviest(found):  # the headline has told of it

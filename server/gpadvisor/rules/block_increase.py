@@ -64,7 +64,7 @@ from gpadvisor.analyzer.thread_use import thread_use
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.divided_work import divided, one_thread, one_warp
+from gpadvisor.estimators.divided_work import divided, lone_warp, one_thread, one_warp
 from gpadvisor.estimators.launches import (
     ONE_THREAD,
     LaunchShape,
@@ -101,6 +101,8 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason="the profile does not say the block size or the registers")
     if launch_shape.blocks * launch_shape.threads == 1:
         return one_thread(context, profile) or Rejection(code=_CODE, reason=ONE_THREAD)
+    if lone := lone_warp(context, profile, launch_shape):
+        return lone
     ratio = issue_ratio(context)
     ratio = 0.0 if ratio is None and context.blame is None else ratio  # nothing is estimated then
     if ratio is None:

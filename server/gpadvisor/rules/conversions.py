@@ -107,7 +107,7 @@ class _Found:
 def _match(context: KernelContext) -> Match | Rejection:
     units = {load.name: load.percent for load in measured_loads(context)}
     busy, blame, counts = units.get(_XU, 0.0), context.blame, executions(context)
-    if busy < (constants.BUSY_PERCENT if blame is not None else constants.HIGH_PERCENT) or counts is None:
+    if busy < (_enough(units) if blame is not None else constants.HIGH_PERCENT) or counts is None:
         return Rejection(code=_CODE, reason=f"the pipe of conversions, XU, is at {busy:.0f} %")
     functions = kernel_functions(context.program, context.kernel)
     found = [
@@ -135,6 +135,12 @@ def _match(context: KernelContext) -> Match | Rejection:
         part = percent(share(blame, rows))
         return Rejection(code=_CODE, reason=f"waits for conversions have {part} of the samples")
     return _matched(context, worst, rows, weight / total, counts[worst.function.id])
+
+
+def _enough(units: Mapping[str, float]) -> float:
+    """How busy the pipe has to be where samples tell who waits for it: less where no unit is busier."""
+    busiest = max(units, key=lambda unit: units[unit], default=None)
+    return constants.MAJORITY * constants.PEAK_PERCENT if busiest == _XU else constants.BUSY_PERCENT
 
 
 def _matched(context: KernelContext, worst: _Found, rows: Mask | None, load: float, counts: Values) -> Match:

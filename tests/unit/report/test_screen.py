@@ -346,6 +346,18 @@ def test_what_takes_next_to_nothing_is_counted_only() -> None:
     assert f"{small.suggestions[0].title}" in alone
 
 
+@pytest.mark.parametrize(("most", "blocks"), [(0.98, 0), (0.3, 1)])
+def test_what_saves_the_run_nothing_has_no_block_beside_a_kernel_that_takes_most_of_it(
+    most: float, blocks: int
+) -> None:
+    """As an update of 1.5 % that 1.3x is expected of, beside a kernel of 98 % without a finding."""
+    small, large = kernels(2, suggestions=1)
+    first, second = replace(small, time_share=0.015), replace(large, time_share=most, suggestions=())
+    text = render_text(values.advice(first, second))
+    assert text.count("cause  ") == blocks
+    assert small.name.partition("(")[0] in text
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -337,3 +337,15 @@ def test_the_barriers_that_the_words_name_are_those_that_are_shown() -> None:
     assert isinstance(found, Match)
     assert "no access of one thread needs it" in found.advice
     assert [needless[site.index] for site in found.static_sites] == [NOTHING]
+
+
+@pytest.mark.parametrize(
+    ("loop", "told"), [("", True), ("again:\nSTS [R9], R5\nBAR.SYNC 0x0\nLDS R6, [R8]\n@P1 BRA again", False)]
+)
+def test_without_samples_a_barrier_that_is_passed_once_is_nothing_beside_those_in_a_loop(
+    loop: str, *, told: bool
+) -> None:
+    """As a sort in shared memory whose three needless barriers stand before its loops."""
+    text = f"{BOTH}{loop}\nEXIT"
+    found = warp_balance.OPTIMIZER.match(replace(context_of(listing(text), []), blame=None, profile=None))
+    assert isinstance(found, Match) is told

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.estimators.context import KernelContext
@@ -99,8 +100,18 @@ def test_bits_take_issue_slots() -> None:
     assert "would issue" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("xu", "cache", "told"), [(62.0, 70.0, True), (55.0, 50.0, True), (55.0, 58.0, False)]
+)
+def test_a_pipe_below_the_line_is_looked_at_where_no_unit_is_busier(
+    xu: float, cache: float, *, told: bool
+) -> None:
+    found = OPTIMIZER.match(_context(GUARDED, {XU: xu, L1: cache}))
+    assert isinstance(found, Match) is told
+
+
 def test_a_pipe_that_has_room_needs_nothing() -> None:
-    assert isinstance(OPTIMIZER.match(_context(GUARDED, {XU: 50.0})), Rejection)
+    assert isinstance(OPTIMIZER.match(_context(GUARDED, {XU: 45.0})), Rejection)
 
 
 def test_factors_are_multiplied_as_they_were_loaded() -> None:

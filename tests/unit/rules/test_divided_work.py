@@ -151,3 +151,21 @@ def test_one_thread_without_a_loop_or_without_a_count_of_threads() -> None:
         found = block_increase.OPTIMIZER.match(context)
         assert isinstance(found, Rejection)
         assert found.reason.startswith("one thread was launched, or the report does not say how many")
+
+
+@pytest.mark.parametrize(
+    ("held", "busy", "told"),
+    [
+        (0.25, 50.0, True),  # one warp on one of the SMs, all the time
+        (0.25, 1000.0, False),  # one on each of them
+        (0.5, 50.0, False),
+    ],
+)
+def test_where_one_warp_works_its_work_is_to_be_divided(held: float, busy: float, *, told: bool) -> None:
+    """As two bodies whose 40 blocks of 256 threads leave at once, but for a warp of two threads."""
+    metrics = {HELD: held, "sm__cycles_active.avg": busy, "sm__cycles_elapsed.max": 1000.0}
+    context = replace(_context(grid=40, block=256, metrics=metrics), blame=None)
+    assert context.profile is not None
+    device = replace(context.profile.device, sms=20)
+    found = block_increase.OPTIMIZER.match(replace(context, profile=replace(context.profile, device=device)))
+    assert (isinstance(found, Match) and "one of 320 warps does all of it" in found.title) is told
