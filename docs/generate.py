@@ -13,10 +13,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from gpadvisor.advice.run_rules.facts import RunRule
 from gpadvisor.estimators.constants import table
 from gpadvisor.estimators.context import Optimizer
 from gpadvisor.model.stalls import KNOWN_REASONS
-from gpadvisor.pipeline.rule_pages import all_rules, rule_page
+from gpadvisor.pipeline.rule_pages import all_rules, kind_of, rule_page
 from gpadvisor.pipeline.stall_pages import stall_pages
 
 FOLDER = Path(__file__).resolve().parent
@@ -76,12 +77,12 @@ source is *not known*.
 """
 
 
-def _row(rule: Optimizer) -> str:
+def _row(rule: Optimizer | RunRule) -> str:
     page = f"[{rule.code}]({rule.code}-{rule.slug}.md)"
-    return f"| {page} | {rule.name} | {rule.category.value.replace('_', ' ')} | {_summary(rule)} |\n"
+    return f"| {page} | {rule.name} | {kind_of(rule)} | {_summary(rule)} |\n"
 
 
-def _summary(rule: Optimizer) -> str:
+def _summary(rule: Optimizer | RunRule) -> str:
     """What the first line of the page says between the name and the paper's section."""
     first = inspect.cleandoc(rule.document).partition("\n")[0]
     return first.partition(": ")[2].partition(" (GPA")[0].rstrip(".")

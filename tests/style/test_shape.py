@@ -31,8 +31,9 @@ def test_codes_of_rules_stand_in_the_rules() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
-        and re.fullmatch(r"GPA[1-4]\d\d", node.value)
+        and re.fullmatch(r"GPA[1-5]\d\d", node.value)
         and _room(name) != "rules"
+        and not name.startswith("advice/run_rules/")
     ]
     assert not elsewhere
 

@@ -11,8 +11,10 @@ from gpadvisor.cli import options
 _DESCRIPTION = """\
 The time in which no stream of a device works, shared equally among what the CPU threads do then: the
 call of CUDA that each is in, else the application's own code; and by the call that launched what ended
-each gap. The input is the SQLite export of an Nsight Systems report with CUDA traced, a trace of
-PyTorch's profiler, or a database of HPCToolkit with a trace, whose threads have call paths.
+each gap. Then what host code leaves idle, on its line where the trace has call paths: waits that
+nothing needs, copies that could overlap, launches that are too small (rules GPA501 to GPA503). The
+input is the SQLite export of an Nsight Systems report with CUDA traced, a trace of PyTorch's profiler,
+or a database of HPCToolkit with a trace.
 
   nsys profile --trace cuda -o run ./app
   nsys export --type sqlite run.nsys-rep
@@ -42,11 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
     from gpadvisor.pipeline.timeline import idle_of
     from gpadvisor.report.idle import idle_json, idle_text
 
-    devices = idle_of(arguments.input)
+    found = idle_of(arguments.input)
     text = (
-        idle_json(str(arguments.input), devices)
+        idle_json(str(arguments.input), found)
         if arguments.format == "json"
-        else idle_text(arguments.input.name, devices, arguments.top or None)
+        else idle_text(arguments.input.name, found, arguments.top or None)
     )
     options.write_output(text, arguments.output, paged=not arguments.no_pager and arguments.format == "text")
     return 0

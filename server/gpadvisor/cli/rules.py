@@ -20,11 +20,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(arguments: argparse.Namespace) -> int:
     """Print the list."""
     from gpadvisor.cli.options import write_output
-    from gpadvisor.pipeline.rule_pages import all_rules
+    from gpadvisor.pipeline.rule_pages import all_rules, kind_of
 
-    lines = [
-        f"{rule.code}  {rule.slug:<30}  {rule.category.value.replace('_', ' '):<17}  {rule.name}\n"
-        for rule in all_rules()
-    ]
+    lines = [f"{rule.code}  {rule.slug:<30}  {kind_of(rule):<17}  {rule.name}\n" for rule in all_rules()]
     write_output("".join(lines), paged=not arguments.no_pager)
     return 0

@@ -14,7 +14,7 @@ from gpadvisor.model.kind import Kind
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device, Evidence, Launch, RuleResult, SlowestRank, first_share
 from gpadvisor.model.program import InlineFrame
-from gpadvisor.model.timeline import RunPart
+from gpadvisor.model.timeline import RunFinding, RunPart
 
 if TYPE_CHECKING:
     import numpy as np
@@ -395,3 +395,4 @@ class Advice:
     launches: tuple[LaunchSummary, ...]
     sources: tuple[SourceMatch, ...]
     problems: tuple[Problem, ...]
+    run_findings: tuple[RunFinding, ...] = ()  # of the host code of a traced run

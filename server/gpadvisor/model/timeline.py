@@ -5,11 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import TYPE_CHECKING
+
+from gpadvisor.model.estimate import Estimate
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+class Operation(IntEnum):
+    """What a device does."""
+
+    KERNEL = 0
+    SET = 1
+    TO_DEVICE = 2
+    TO_HOST = 3
+    OTHER_COPY = 4  # within a device, between two, or of unknown direction
+    MIGRATION = 5  # of managed memory to the host, which touched it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -21,6 +35,11 @@ class DeviceWork:
     device: NDArray[np.int64]
     correlation: NDArray[np.int64]  # of the call that launched it
     kernel: NDArray[np.int64]  # index into Timeline.kernels; -1 of a copy or a memset
+    stream: NDArray[np.int64]  # -1 where it is not known
+    operation: NDArray[np.int64]  # an Operation
+    pageable: NDArray[
+        np.int64
+    ]  # 1 of a copy from or to pageable memory of the host, 0 of others, -1: not known
     shape: NDArray[np.int64]  # (n, 6): grid and block; -1 where they are not known
 
 
@@ -33,6 +52,19 @@ class HostCalls:
     thread: NDArray[np.int64]
     correlation: NDArray[np.int64]
     name: NDArray[np.int64]  # index into Timeline.names
+    place: NDArray[np.int64]  # index into Timeline.places; -1 where it is not known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPlace:
+    """Where the application is when it calls CUDA: the innermost frame of its own in the call path."""
+
+    function: str
+    file: str = ""
+    line: int = 0  # 0 where the trace has no lines
+    is_definition: bool = False  # whether the line is the function's first, not the call's
+    module: str = ""  # the binary, where the trace has no lines
+    address: int = 0  # in it; 0 where it is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +84,8 @@ class Timeline:
     names: tuple[str, ...]
     kernels: tuple[KernelName, ...] = ()
     launched_by: Mapping[int, int] = field(default_factory=dict)  # by correlation an index into names
+    launched_at: Mapping[int, int] = field(default_factory=dict)  # by correlation an index into places
+    places: tuple[HostPlace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +101,27 @@ class KernelTime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinding:
+    """What host code does that leaves a GPU idle, and what another way is worth for the whole run."""
+
+    code: str  # "GPA501"
+    slug: str
+    name: str
+    title: str  # what was seen, with its counts
+    advice: str  # what to change
+    place: HostPlace | None  # None where the trace has no call paths
+    calls: int
+    speedup: Estimate  # of the run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimes:
     """What the kernels of a run take of it; ``shared_ns`` of all work adds up to ``busy_ns``."""
 
     span_ns: int  # from the first operation to the end of the last, over all devices
     busy_ns: int  # while any device works
     kernels: tuple[KernelTime, ...]  # of each kernel as a whole, and of each of its shapes
+    findings: tuple[RunFinding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,3 +168,11 @@ class DeviceIdleness:
     def idle_ns(self) -> int:
         """What is left of the span."""
         return self.span_ns - self.busy_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunIdleness:
+    """What the devices of a run wait for, and what of that other host code would save."""
+
+    devices: tuple[DeviceIdleness, ...]
+    findings: tuple[RunFinding, ...]

@@ -97,9 +97,10 @@ def advise_file(
     if request.timeline is None:
         return advised
     progress("reading the timeline")
-    answers = in_timeline([kernel.advice for kernel in advised.kernels], request.timeline)
+    answers, findings = in_timeline([kernel.advice for kernel in advised.kernels], request.timeline)
     kernels = tuple(replace(one, advice=new) for one, new in zip(advised.kernels, answers, strict=True))
-    return replace(advised, kernels=kernels, advice=replace(advised.advice, kernels=by_time(answers)))
+    advice = replace(advised.advice, kernels=by_time(answers), run_findings=findings)
+    return replace(advised, kernels=kernels, advice=advice)
 
 
 def sources_of(

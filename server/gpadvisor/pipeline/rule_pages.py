@@ -6,18 +6,20 @@ from __future__ import annotations
 import difflib
 import inspect
 
+from gpadvisor.advice.run_rules import RUN_RULES
+from gpadvisor.advice.run_rules.facts import RunRule
 from gpadvisor.errors import UsageError
 from gpadvisor.estimators.context import Optimizer
 from gpadvisor.report import RuleMetadata
 from gpadvisor.rules import OPTIMIZERS
 
 
-def all_rules() -> tuple[Optimizer, ...]:
-    """Every rule, by code."""
-    return tuple(sorted(OPTIMIZERS, key=lambda rule: rule.code))
+def all_rules() -> tuple[Optimizer | RunRule, ...]:
+    """Every rule, of kernels and of runs, by code."""
+    return tuple(sorted((*OPTIMIZERS, *RUN_RULES), key=lambda rule: rule.code))
 
 
-def find_rule(name: str) -> Optimizer:
+def find_rule(name: str) -> Optimizer | RunRule:
     """The rule of a code or a name.
 
     Raises:
@@ -30,6 +32,11 @@ def find_rule(name: str) -> Optimizer:
         hint = f"did you mean {by_name[close[0]].code} ({by_name[close[0]].slug})? " if close else ""
         raise UsageError(f"no rule is called '{name}'; {hint}'gpadvisor rules' lists them all")
     return rule
+
+
+def kind_of(rule: Optimizer | RunRule) -> str:
+    """What a rule is about, in words."""
+    return "host code" if isinstance(rule, RunRule) else rule.category.value.replace("_", " ")
 
 
 def rule_page(name: str) -> str:

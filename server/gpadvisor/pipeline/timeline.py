@@ -5,15 +5,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
 from gpadvisor.advice.in_run import in_run, part_of, untold
 from gpadvisor.errors import GpadvisorError, ProfileFormatError, ProfileMismatchError, ToolError
 from gpadvisor.model.advice import KernelAdvice
-from gpadvisor.model.timeline import DeviceIdleness, IdleShare, KernelName, KernelTime, RunTimes
+from gpadvisor.model.timeline import (
+    DeviceIdleness,
+    IdleShare,
+    KernelName,
+    KernelTime,
+    RunFinding,
+    RunIdleness,
+    RunTimes,
+)
 from gpadvisor.sandbox.children import call
+from gpadvisor.sandbox.codec import from_json
 
 _READER: Final = "gpadvisor.pipeline.timeline:answer"
 _SECONDS: Final = 550.0
@@ -22,14 +31,15 @@ _OUTPUT_BYTES: Final = 256 << 20
 _MOST_NS: Final = 1 << 62
 
 
-def idle_of(path: Path) -> tuple[DeviceIdleness, ...]:
-    """The idle time of each device of a trace.
+def idle_of(path: Path) -> RunIdleness:
+    """The idle time of each device of a trace, and what host code it is due to.
 
     Raises:
         ProfileFormatError: it is none, or damaged, or too large for the child.
     """
     try:
-        return tuple(_device(one) for one in _asked(path, "idleness")["devices"])
+        said = _asked(path, "idleness")
+        return RunIdleness(devices=tuple(map(_device, said["devices"])), findings=_findings(said))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _failed(path, error) from error
 
@@ -43,13 +53,20 @@ def run_times_of(path: Path) -> RunTimes:
     try:
         said = _asked(path, "kernels")
         span, busy = _span(said)
-        return RunTimes(span_ns=span, busy_ns=busy, kernels=tuple(map(_kernel, said["kernels"])))
+        return RunTimes(
+            span_ns=span,
+            busy_ns=busy,
+            kernels=tuple(map(_kernel, said["kernels"])),
+            findings=_findings(said),
+        )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _failed(path, error) from error
 
 
-def in_timeline(kernels: Sequence[KernelAdvice], path: Path) -> tuple[KernelAdvice, ...]:
-    """Advice with what it is worth for a traced run.
+def in_timeline(
+    kernels: Sequence[KernelAdvice], path: Path
+) -> tuple[tuple[KernelAdvice, ...], tuple[RunFinding, ...]]:
+    """Advice with what it is worth for a traced run, and what the run's host code leaves idle.
 
     Raises:
         ProfileFormatError: the trace cannot be read.
@@ -62,13 +79,14 @@ def in_timeline(kernels: Sequence[KernelAdvice], path: Path) -> tuple[KernelAdvi
             f"{path} has no launch of {advised[0].name} or of another kernel of the report: it is of another"
             " program or of another build"
         )
-    return advised
+    return advised, times.findings
 
 
 def answer(request: bytes) -> bytes:
     """Read the trace at a ``path`` for ``what`` is asked (JSON); an error is its ``message``."""
     from gpadvisor.advice.idleness import idleness  # noqa: PLC0415 of the child
     from gpadvisor.advice.in_run import run_times  # noqa: PLC0415 of the child
+    from gpadvisor.advice.run_rules import run_findings  # noqa: PLC0415 of the child
     from gpadvisor.store.timeline import read_timeline  # noqa: PLC0415 of the child
 
     asked = json.loads(request)
@@ -77,11 +95,11 @@ def answer(request: bytes) -> bytes:
     try:
         timeline = read_timeline(path)
         if asked["what"] == "kernels":
-            said = asdict(run_times(timeline))
+            said = asdict(replace(run_times(timeline), findings=run_findings(timeline)))
         elif not len(timeline.calls.start_ns) and not timeline.launched_by:
             said = {"message": f"{path} has no calls of CUDA: nsys profile --trace cuda records them"}
         else:
-            said = {"devices": [asdict(one) for one in idleness(timeline)]}
+            said = asdict(RunIdleness(devices=idleness(timeline), findings=run_findings(timeline)))
     except GpadvisorError as error:
         said = {"message": str(error)}
     except MemoryError:
@@ -129,6 +147,10 @@ def _device(said: Mapping[str, Any]) -> DeviceIdleness:
         by_call=tuple(map(_share, said["by_call"])),
         by_end=tuple(map(_share, said["by_end"])),
     )
+
+
+def _findings(said: Mapping[str, Any]) -> tuple[RunFinding, ...]:
+    return tuple(from_json(one, RunFinding) for one in said["findings"])
 
 
 def _share(said: Mapping[str, Any]) -> IdleShare:

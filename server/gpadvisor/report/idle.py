@@ -7,22 +7,24 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from gpadvisor.model.timeline import DeviceIdleness, IdleShare
+from gpadvisor.model.timeline import DeviceIdleness, IdleShare, RunIdleness
+from gpadvisor.report.run_findings import finding_json, finding_lines
 from gpadvisor.report.words import clean, count, plural
 
 _NAME: Final = 60
+_WIDTH: Final = 100
 
 
-def idle_text(name: str, devices: Sequence[DeviceIdleness], rows: int | None) -> str:
-    """A table for each device.
+def idle_text(name: str, run: RunIdleness, rows: int | None) -> str:
+    """A table for each device, and what host code the gaps are due to.
 
     Args:
         name: of the trace.
-        devices: of the run.
+        run: what was traced.
         rows: of each table at most; None for all.
     """
     lines: list[str] = []
-    for one in devices:
+    for one in run.devices:
         share = one.idle_ns / one.span_ns if one.span_ns else 0.0
         lines += [
             f"{clean(name, _NAME)}, GPU {one.device}",
@@ -33,10 +35,15 @@ def idle_text(name: str, devices: Sequence[DeviceIdleness], rows: int | None) ->
             *_table("the call that launched what ended the gap", one.by_end, one, rows),
             "",
         ]
+    findings = run.findings[:rows]
+    lines += finding_lines(findings, _WIDTH)
+    if findings:
+        more = len(run.findings) - len(findings)
+        lines += [*([f"  and {more:,} more: --top 0"] if more else []), ""]
     return "\n".join(lines)
 
 
-def idle_json(name: str, devices: Sequence[DeviceIdleness]) -> str:
+def idle_json(name: str, run: RunIdleness) -> str:
     """The same, with times in nanoseconds."""
     return json.dumps(
         {
@@ -51,8 +58,9 @@ def idle_json(name: str, devices: Sequence[DeviceIdleness]) -> str:
                     "by_call": [_share(share) for share in idleness.by_call],
                     "by_end": [_share(share) for share in idleness.by_end],
                 }
-                for idleness in devices
+                for idleness in run.devices
             ],
+            "findings": [finding_json(finding) for finding in run.findings],
         },
         indent=1,
     )

@@ -29,6 +29,7 @@ from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device, Launch
 from gpadvisor.model.timeline import RunPart
+from gpadvisor.report.run_findings import finding_json
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -68,6 +69,7 @@ def advice_json(advice: Advice) -> dict[str, Json]:
             for match in advice.sources
         ],
         "problems": [_problem(problem) for problem in advice.problems],
+        "run_findings": [finding_json(finding) for finding in advice.run_findings],
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gpadvisor.model.advice import Advice, CodeRef, Hotspot, KernelAdvice, Suggestion
-from gpadvisor.model.figures import factor, won
+from gpadvisor.model.figures import factor, gain, won
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Evidence
 from gpadvisor.report.caveats import caveats
@@ -16,6 +16,7 @@ from gpadvisor.report.entries import told
 from gpadvisor.report.folding import folded, folded_problems, folded_words
 from gpadvisor.report.names import short_name
 from gpadvisor.report.page import Page, local_sources, with_todays_mentions
+from gpadvisor.report.run_findings import HEADING, place_words
 from gpadvisor.report.style import Style
 from gpadvisor.report.text import best
 from gpadvisor.report.text_kernel import facts, note_words, nothing
@@ -66,8 +67,18 @@ def render_markdown(
     for kernel in advice.kernels:
         if id(kernel) not in spared:
             blocks += _kernel(page, kernel, before)
+    blocks += _host_code(advice)
     blocks += [folded_words(aside), *_problems((*advice.problems, *folded_problems(aside)))]
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _host_code(advice: Advice) -> list[str]:
+    """What host code leaves idle in the traced run."""
+    rows = [
+        (one.code, gain(one.speedup), code(place_words(one.place), cell=True), f"{prose(one.title)}.")
+        for one in advice.run_findings
+    ]
+    return [f"## {HEADING}", _table(("rule", "of the run", "where", "what"), rows)] if rows else []
 
 
 def prose(text: str) -> str:

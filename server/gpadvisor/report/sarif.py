@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from gpadvisor import __version__
-from gpadvisor.model.advice import Advice, CodeRef, Estimate, Hotspot, KernelAdvice, Suggestion
+from gpadvisor.model.advice import Advice, CodeRef, Hotspot, KernelAdvice, Suggestion
 from gpadvisor.model.figures import won
 from gpadvisor.model.fix import Fix, TextEdit
 from gpadvisor.model.ids import SourceLocation
@@ -25,6 +25,7 @@ from gpadvisor.report.page import make_page
 from gpadvisor.report.placement import Repository, RepositoryPlaces
 from gpadvisor.report.sarif_limits import limited
 from gpadvisor.report.sarif_places import SarifPlaces
+from gpadvisor.report.sarif_run import UNPLACED, host_code, message, rank
 from gpadvisor.report.words import CATEGORY_WORDS, base_file, cleaned, percent, plural
 
 SARIF_SCHEMA: Final = (
@@ -34,8 +35,6 @@ WARNING_SPEEDUP: Final = 1.05
 """A measured suggestion that gives the run this at its low end is a warning; all else is a note or less."""
 _NAME: Final = 80
 _SHOWN_HOTSPOTS: Final = 5
-UNPLACED: Final = "no_place"
-"""Identity of the notification of a suggestion without a place."""
 
 Object: TypeAlias = dict[str, Any]
 
@@ -95,6 +94,9 @@ def render_sarif(
                 notices.append(_unplaced(kernel, suggestion))
             else:
                 results.append(writer.result(kernel, suggestion, place, fingerprint))
+    of_run, unplaced = host_code(advice, places, index)
+    results += of_run
+    notices += unplaced
     driver: Object = {"name": "gpadvisor", "version": __version__, "rules": descriptors}
     if options.home:
         driver["informationUri"] = options.home
@@ -114,11 +116,6 @@ def render_sarif(
     return limited({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def message(text: str) -> Object:
-    """A message in which nothing is taken for a placeholder or a link (SARIF sections 3.11.5 and 3.11.6)."""
-    return {"text": text.replace("{", "{{").replace("}", "}}").replace("](", "] (")}
-
-
 def _category(advice: Advice) -> str:
     return f"gpadvisor/{'+'.join(sorted({kernel.device.arch for kernel in advice.kernels}))}"
 
@@ -133,6 +130,13 @@ def _input(places: SarifPlaces, advice: Advice) -> Object:
 def _descriptors(advice: Advice, rules: Sequence[RuleMetadata]) -> list[Object]:
     metadatas = {rule.code: rule for rule in rules}
     used = {s.code: s for kernel in advice.kernels for s in kernel.suggestions}
+    metadatas |= {
+        one.code: RuleMetadata(
+            code=one.code, slug=one.slug, name=one.name, summary=one.name, help_markdown=one.name
+        )
+        for one in advice.run_findings
+        if one.code not in metadatas
+    }
     result = []
     for code in sorted({*metadatas, *used}):
         rule = metadatas.get(code)
@@ -209,9 +213,9 @@ class _Writer:
             "partialFingerprints": prints,
             "properties": _properties(kernel, suggestion),
         }
-        rank = _rank(suggestion.program_speedup or suggestion.speedup)
-        if rank is not None:
-            result["rank"] = rank
+        percentage = rank(suggestion.program_speedup or suggestion.speedup)
+        if percentage is not None:
+            result["rank"] = percentage
         spots = suggestion.hotspots[:_SHOWN_HOTSPOTS]
         if flows := [flow for hotspot in spots if (flow := _flow(self._places, hotspot))]:
             result["codeFlows"] = flows
@@ -295,13 +299,6 @@ def _properties(kernel: KernelAdvice, suggestion: Suggestion) -> Object:
         values["equation"] = estimate.equation
         values["reason"] = estimate.reason
     return values
-
-
-def _rank(estimate: Estimate | None) -> float | None:
-    """Percent of the run's time that is expected to go; of the kernel's where its part is not known."""
-    if estimate is None or not math.isfinite(estimate.expected) or estimate.expected <= 0:
-        return None
-    return round(min(100.0, max(0.0, 100.0 * (1.0 - 1.0 / estimate.expected))), 2)
 
 
 def _flow(places: SarifPlaces, hotspot: Hotspot) -> Object | None:

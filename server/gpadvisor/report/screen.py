@@ -29,6 +29,7 @@ from gpadvisor.report.entries import Family, NumberedSuggestion, cause, families
 from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import base_name, core_name, short_name
 from gpadvisor.report.page import Page
+from gpadvisor.report.run_findings import finding_row
 from gpadvisor.report.text_kernel import no_change
 from gpadvisor.report.text_suggestion import ALL_OF_IT, after_words
 from gpadvisor.report.words import (
@@ -51,6 +52,7 @@ LINES: Final = 40
 _BLOCKS: Final = 3  # of one kernel
 _KERNELS: Final = 3  # that have blocks
 _OTHERS: Final = 3  # lines of further kernels that blocks leave room for
+_RUN_FINDINGS: Final = 2
 _CAVEATS: Final = 5
 _CAVEAT_LINES: Final = 3
 _INDENT: Final = "    "
@@ -78,7 +80,9 @@ def screen_lines(page: Page, advice: Advice, *, everything: bool = False) -> lis
     for text in caveats(advice)[:_CAVEATS]:
         sentence = clauses(text, _CAVEAT_LINES * (page.width - 2 * len(_INDENT)))
         start += [page.style.caution(line) for line in wrap(sentence, page.width, "  ", "! ")]
-    end = ["", *_closing(page, advice, found, little)]
+    told = advice.run_findings if everything else advice.run_findings[:_RUN_FINDINGS]
+    end = [line for one in told for line in ("", *finding_row(one, page.width))]
+    end += ["", *_closing(page, advice, found, little)]
     room = None if everything else LINES - len(start) - len(end)
     return [*start, *_kernels(page, found, room), *end]
 

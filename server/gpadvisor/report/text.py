@@ -14,6 +14,7 @@ from gpadvisor.model.problem import Problem
 from gpadvisor.report.folding import folded, folded_problems, folded_words
 from gpadvisor.report.names import short_name
 from gpadvisor.report.page import Page, make_page, with_todays_mentions
+from gpadvisor.report.run_findings import finding_lines
 from gpadvisor.report.screen import screen_lines
 from gpadvisor.report.tables import Column, Overflow, format_table
 from gpadvisor.report.text_kernel import kernel_lines
@@ -54,6 +55,8 @@ def render_text(
             lines += ["", *kernel_lines(page, kernel, number, len(advice.kernels))]
     if aside:
         lines += ["", *wrap(folded_words(aside), page.width)]
+    if advice.run_findings:
+        lines += ["", *finding_lines(advice.run_findings, page.width)]
     problems = (*advice.problems, *folded_problems(aside))
     lines += [*_sources(page, advice.sources), *_problems(page, problems)]
     return _joined(lines)

@@ -37,9 +37,19 @@ def timeline(work: list[Row], calls: list[Row], names: tuple[str, ...]) -> Timel
             device=w[:, 2],
             correlation=w[:, 3],
             kernel=np.full(len(w), -1),
+            stream=np.full(len(w), -1),
+            operation=np.full(len(w), 1),
+            pageable=np.full(len(w), -1),
             shape=np.full((len(w), 6), -1),
         ),
-        calls=HostCalls(start_ns=c[:, 0], end_ns=c[:, 1], thread=c[:, 2], correlation=c[:, 3], name=c[:, 4]),
+        calls=HostCalls(
+            start_ns=c[:, 0],
+            end_ns=c[:, 1],
+            thread=c[:, 2],
+            correlation=c[:, 3],
+            name=c[:, 4],
+            place=np.full(len(c), -1),
+        ),
         names=names,
     )
 
@@ -182,7 +192,7 @@ TRACES = Path(os.environ.get("GPADVISOR_TRACES", ""))
     reason="GPADVISOR_TRACES has no perlmutter-cloverleaf-cuda.sqlite (hpcgroup/pipit, pull request 138)",
 )
 def test_cloverleaf() -> None:
-    (found,) = idle_of(TRACES / "perlmutter-cloverleaf-cuda.sqlite")
+    (found,) = idle_of(TRACES / "perlmutter-cloverleaf-cuda.sqlite").devices
     assert (found.span_ns, found.busy_ns, found.gaps) == (342_407_810, 303_795_463, 1590)
     told = {one.name: round(one.idle_ns / 1e6, 3) for one in found.by_call}
     assert told == {
@@ -200,7 +210,7 @@ def test_cloverleaf() -> None:
     reason="GPADVISOR_TRACES has no saxpy-mpi-cuda_nsys_perlmutter0.sqlite (hpcgroup/pipit)",
 )
 def test_saxpy() -> None:
-    (found,) = idle_of(TRACES / "saxpy-mpi-cuda_nsys_perlmutter0.sqlite")
+    (found,) = idle_of(TRACES / "saxpy-mpi-cuda_nsys_perlmutter0.sqlite").devices
     assert found.idle_ns / found.span_ns == pytest.approx(0.66, abs=0.001)
     assert found.by_call[0].name == APPLICATION
     assert found.by_call[0].idle_ns / found.idle_ns == pytest.approx(0.993, abs=0.001)

@@ -96,7 +96,7 @@ def test_launches_of_the_same_grid_count_else_all(tmp_path: Path) -> None:
     assert told.in_run.time.shape is None
     assert told.time_share == pytest.approx(1 / 3)
     times = run_times_of(write_export(tmp_path / "a.sqlite", [Work(0, 10, one.mangled, shape), *others]))
-    (told,) = in_timeline([one], tmp_path / "a.sqlite")
+    ((told,), _) = in_timeline([one], tmp_path / "a.sqlite")
     assert told.in_run is not None
     assert (told.in_run.time.shape, told.in_run.time.launches) == (shape, 1)
     assert [s.program_speedup is None for s in told.suggestions] == [
@@ -121,7 +121,7 @@ def test_names_of_pytorch_are_the_readable_ones() -> None:
 def test_a_kernel_that_did_not_run_says_so_and_another_program_is_an_error(tmp_path: Path) -> None:
     one, other = kernel(), replace(kernel(), mangled="other", name="other")
     path = write_export(tmp_path / "run.sqlite", [Work(0, 10, one.mangled)])
-    told, missing = in_timeline([one, other], path)
+    (told, missing), _ = in_timeline([one, other], path)
     assert told.in_run is not None
     assert {s.program_speedup for s in missing.suggestions} == {None}
     assert ProblemCode.NOT_IN_TIMELINE in {problem.code for problem in missing.problems}
@@ -168,7 +168,7 @@ def test_odd_events_are_read_over(tmp_path: Path) -> None:
     packed.write_bytes(packed.read_bytes()[:-20])
     with pytest.raises(ProfileFormatError, match="cannot be read as a Chrome trace"):
         run_times_of(packed)
-    assert idle_of(path)[-1].idle_ns == 10
+    assert idle_of(path).devices[-1].idle_ns == 10
 
 
 def test_a_large_trace_is_read_in_little_memory(tmp_path: Path) -> None:
@@ -234,8 +234,8 @@ TRACES = Path(os.environ.get("GPADVISOR_TRACES", ""))
     " (facebookresearch/HolisticTraceAnalysis)",
 )
 def test_a_public_trace_of_pytorch() -> None:
-    times = run_times_of(TRACES / "rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz")
+    times = run_times_of(TRACES / "rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz").devices
     assert sum(one.launches for one in times.kernels if one.shape is None) == 4350
-    (idle,) = idle_of(TRACES / "rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz")
+    (idle,) = idle_of(TRACES / "rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz").devices
     assert (idle.span_ns, idle.busy_ns) == (times.span_ns, times.busy_ns)
     assert sum(one.idle_ns for one in idle.by_call) == pytest.approx(idle.idle_ns)

@@ -14,15 +14,18 @@ import ijson
 
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.files import open_file
-from gpadvisor.model.timeline import KernelName, Timeline
+from gpadvisor.model.timeline import KernelName, Operation, Timeline
 from gpadvisor.store.timeline.columns import NO_SHAPE, Numbers, call_rows, timeline, work_rows
+from gpadvisor.store.timeline.frames import FrameRows
 
 MAX_BYTES: Final = 16 << 30
 """Of the text, unpacked."""
 _KERNELS: Final = frozenset({"kernel"})
 _OTHER_WORK: Final = frozenset({"gpu_memcpy", "gpu_memset", "memcpy", "memset"})
 _CALLS: Final = frozenset({"cuda_runtime", "cuda_driver", "runtime"})
+_FRAMES: Final = "python_function"
 _NS: Final = 1000  # a microsecond
+_DIRECTIONS: Final = (("htod", Operation.TO_DEVICE), ("dtoh", Operation.TO_HOST))
 
 
 def read_chrome(path: Path) -> Timeline:
@@ -67,33 +70,47 @@ class _Limited:
 
 
 def _timeline(stream: _Readable) -> Timeline:
-    work, calls = work_rows(), call_rows()
+    work, calls, frames = work_rows(), call_rows(), FrameRows()
     kernels, called = Numbers[str](), Numbers[str]()
-    devices, threads = Numbers[object](), Numbers[object]()
+    devices, threads, streams = Numbers[object](), Numbers[object](), Numbers[object]()
     for event in _events(stream):
         category = str(event.get("cat", "")).lower()
         about = event.get("args")
         about = about if isinstance(about, dict) else {}
         if category in _KERNELS or category in _OTHER_WORK:
             is_kernel = category in _KERNELS
-            device = about.get("device", event.get("pid"))
+            device, name = about.get("device", event.get("pid")), str(event.get("name"))
+            on = about.get("stream", event.get("tid"))
+            operation = Operation.KERNEL if is_kernel else _operation(category, name)
             work.add(
                 *_times(event),
                 device if type(device) is int else -2 - devices.of(str(device)),
                 _whole(about.get("correlation")),
-                kernels.of(str(event.get("name"))) if is_kernel else None,
+                kernels.of(name) if is_kernel else None,
+                on if type(on) is int else -2 - streams.of(str(on)),
+                operation.value,
+                int("pageable" in name.lower())
+                if operation in {Operation.TO_DEVICE, Operation.TO_HOST}
+                else None,
                 *(_shape(about) if is_kernel else NO_SHAPE),
             )
-        elif category in _CALLS:
+        elif category in _CALLS or category == _FRAMES:
             thread = threads.of((str(event.get("pid")), str(event.get("tid"))))
-            calls.add(
-                *_times(event),
-                thread,
-                _whole(about.get("correlation")),
-                called.of(str(event.get("name"))),
-            )
+            if category == _FRAMES:
+                frames.add(*_times(event), thread, str(event.get("name")))
+            else:
+                number = called.of(str(event.get("name")))
+                calls.add(*_times(event), thread, _whole(about.get("correlation")), number, None)
     names = [KernelName(mangled=name, demangled=name) for name in kernels.found]
-    return timeline(work, calls, names, list(called.found))
+    found = timeline(work, calls, names, list(called.found))
+    return frames.placed(found)
+
+
+def _operation(category: str, name: str) -> Operation:
+    """Of a copy or a memset, whose name says the direction: ``Memcpy HtoD (Pageable -> Device)``."""
+    if "memset" in category:
+        return Operation.SET
+    return next((one for word, one in _DIRECTIONS if word in name.lower()), Operation.OTHER_COPY)
 
 
 def _events(stream: _Readable) -> Iterator[dict[str, Any]]:

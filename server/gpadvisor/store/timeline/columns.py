@@ -11,14 +11,14 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.model.timeline import DeviceWork, HostCalls, KernelName, Timeline
+from gpadvisor.model.timeline import DeviceWork, HostCalls, HostPlace, KernelName, Timeline
 
 Named = TypeVar("Named")
 MAX_ROWS: Final = 20_000_000
 NO_SHAPE: Final = (None,) * 6  # of a grid and a block
 _MOST: Final = 1 << 62
-_WORK: Final = 11
-_CALLS: Final = 5
+_WORK: Final = 14
+_CALLS: Final = 6
 
 
 class Numbers(Generic[Named]):
@@ -58,12 +58,12 @@ class TraceRows:
 
 
 def work_rows() -> TraceRows:
-    """Start, end, device, correlation, kernel (-1: a copy or a memset), and its grid and block."""
+    """Start, end, device, correlation, kernel (-1: none), stream, operation, pageable, grid and block."""
     return TraceRows(_WORK)
 
 
 def call_rows() -> TraceRows:
-    """Start, end, thread, correlation and name."""
+    """Start, end, thread, correlation, name and place."""
     return TraceRows(_CALLS)
 
 
@@ -72,7 +72,10 @@ def timeline(
     calls: TraceRows,
     kernels: Sequence[KernelName],
     names: Sequence[str],
+    *,
+    places: Sequence[HostPlace] = (),
     launched_by: Mapping[int, int] = MappingProxyType({}),
+    launched_at: Mapping[int, int] = MappingProxyType({}),
 ) -> Timeline:
     """The rows as a timeline.
 
@@ -81,7 +84,9 @@ def timeline(
         calls: of threads.
         kernels: by the number that work has.
         names: of calls, by the number that these have.
+        places: of the application, by the number that calls have.
         launched_by: names of what launched work, by its correlation, where that is no call among these.
+        launched_at: its places.
 
     Raises:
         ValueError: there is no work of a GPU, or a clock ran back.
@@ -92,14 +97,18 @@ def timeline(
     for rows in (of_device, of_host):
         if len(rows) and (bool((rows[:, 1] < rows[:, 0]).any()) or int(rows[:, 0].min()) < 0):
             raise ValueError("something in it ends before it begins")
+    start, end, device, correlation, kernel, stream, operation, pageable = of_device[:, :8].T
     return Timeline(
         work=DeviceWork(
-            start_ns=of_device[:, 0],
-            end_ns=of_device[:, 1],
-            device=of_device[:, 2],
-            correlation=of_device[:, 3],
-            kernel=of_device[:, 4],
-            shape=of_device[:, 5:],
+            start_ns=start,
+            end_ns=end,
+            device=device,
+            correlation=correlation,
+            kernel=kernel,
+            stream=stream,
+            operation=operation,
+            pageable=pageable,
+            shape=of_device[:, 8:],
         ),
         calls=HostCalls(
             start_ns=of_host[:, 0],
@@ -107,8 +116,11 @@ def timeline(
             thread=of_host[:, 2],
             correlation=of_host[:, 3],
             name=of_host[:, 4],
+            place=of_host[:, 5],
         ),
         names=tuple(names),
         kernels=tuple(kernels),
         launched_by=dict(launched_by),
+        launched_at=dict(launched_at),
+        places=tuple(places),
     )

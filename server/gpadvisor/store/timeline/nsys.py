@@ -3,20 +3,34 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import sqlite3
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from gpadvisor.errors import ProfileFormatError
-from gpadvisor.model.timeline import KernelName, Timeline
+from gpadvisor.model.timeline import HostPlace, KernelName, Operation, Timeline
 from gpadvisor.store.timeline.columns import NO_SHAPE, Numbers, call_rows, timeline, work_rows
 
 _PREFIX: Final = "CUPTI_ACTIVITY_KIND_"
 _VERSION: Final = re.compile(r"_(?:v\d+|ptsz|ptds)(?=_|$)")
 _SHAPE: Final = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
 _NAMES: Final = ("mangledName", "demangledName")
+_OF_COPY: Final = ("streamId", "copyKind", "srcKind", "dstKind")
+_COPIES: Final = {1: Operation.TO_DEVICE, 2: Operation.TO_HOST, 12: Operation.MIGRATION}  # of copyKind
+_PAGEABLE: Final = 0  # of srcKind and dstKind
+_CHAINS: Final = "CUDA_CALLCHAINS"
+_NOT_OURS: Final = re.compile(
+    r"(lib(c|pthread|stdc\+\+|gcc_s|cu\w+|nv[\w-]+|Tools\w+|torch\w*|c10\w*|python[\w.]*)(-[\d.]+)?\.so|ld-|ld\d*\.|\[)"
+)
+_NOT_CALLERS: Final = re.compile(  # what starts a program, and the runtime linked into it, with its templates
+    r"(_start|__libc_\w+|clone3?|start_thread|__pthread_\w+|__device_stub\w*|__cudart\d*|0x[0-9a-f]+)$"
+    r"|(cudaError(_t)? )?(cuda|cu)[A-Z]\w*(<.*>)?(\(|$)",
+    re.DOTALL,
+)
 _EXPORT: Final = "export it again: nsys export --type sqlite REPORT"
 
 
@@ -41,23 +55,24 @@ def read_nsys(path: Path) -> Timeline:
 def _timeline(database: sqlite3.Connection) -> Timeline:
     work, calls = work_rows(), call_rows()
     kernels, called = Numbers[tuple[object, object]](), Numbers[object]()
-    columns = _columns(database, f"{_PREFIX}KERNEL")
-    if columns:
-        named = ", ".join(name if name in columns else "NULL" for name in (*_NAMES, *_SHAPE))
-        for *times, mangled, demangled, gx, gy, gz, bx, by, bz in database.execute(
-            f'SELECT start, "end", deviceId, correlationId, {named} FROM {_PREFIX}KERNEL'
-        ):
-            work.add(*times, kernels.of((mangled or demangled, demangled)), gx, gy, gz, bx, by, bz)
-    for table in (f"{_PREFIX}MEMCPY", f"{_PREFIX}MEMSET"):
-        if _columns(database, table):
-            for times in database.execute(f'SELECT start, "end", deviceId, correlationId FROM {table}'):
-                work.add(*times, None, *NO_SHAPE)
-    if _columns(database, f"{_PREFIX}RUNTIME"):
-        for *times, name in database.execute(
-            f'SELECT start, "end", globalTid, correlationId, nameId FROM {_PREFIX}RUNTIME'
-        ):
-            calls.add(*times, called.of(name))
     texts = dict(database.execute("SELECT id, value FROM StringIds"))
+    for *times, stream, mangled, demangled, gx, gy, gz, bx, by, bz in _rows(
+        database, "KERNEL", ("streamId", *_NAMES, *_SHAPE)
+    ):
+        which = kernels.of((mangled or demangled, demangled))
+        work.add(*times, which, stream, Operation.KERNEL.value, None, gx, gy, gz, bx, by, bz)
+    for *times, stream, kind, source, target in _rows(database, "MEMCPY", _OF_COPY):
+        operation = _COPIES.get(kind, Operation.OTHER_COPY)
+        host = {Operation.TO_DEVICE: source, Operation.TO_HOST: target}.get(operation)
+        pageable = None if host is None else int(host == _PAGEABLE)
+        work.add(*times, None, stream, operation.value, pageable, *NO_SHAPE)
+    for *times, stream in _rows(database, "MEMSET", ("streamId",)):
+        work.add(*times, None, stream, Operation.SET.value, None, *NO_SHAPE)
+    places = _places(database, texts)
+    numbers = Numbers[HostPlace]()
+    for *times, name, chain in _rows(database, "RUNTIME", ("nameId", "callchainId"), "globalTid"):
+        place = places.get(chain)
+        calls.add(*times, called.of(name), None if place is None else numbers.of(place))
     return timeline(
         work,
         calls,
@@ -66,7 +81,40 @@ def _timeline(database: sqlite3.Connection) -> Timeline:
             for mangled, demangled in kernels.found
         ],
         [_VERSION.sub("", str(texts.get(one, f"call {one}"))) for one in called.found],
+        places=list(numbers.found),
     )
+
+
+def _rows(
+    database: sqlite3.Connection, kind: str, wanted: tuple[str, ...], whose: str = "deviceId"
+) -> Iterator[tuple[Any, ...]]:
+    """Rows of a table: when, whose, correlation, and wanted columns, None where it has no such one."""
+    columns = _columns(database, f"{_PREFIX}{kind}")
+    if columns:
+        named = ", ".join(name if name in columns else "NULL" for name in wanted)
+        yield from database.execute(
+            f'SELECT start, "end", {whose}, correlationId, {named} FROM {_PREFIX}{kind}'
+        )
+
+
+def _places(database: sqlite3.Connection, texts: Mapping[object, object]) -> dict[object, HostPlace]:
+    """By call chain the innermost function that is no library's of CUDA or of the system."""
+    columns = _columns(database, _CHAINS)
+    found: dict[object, HostPlace] = {}
+    if not {"id", "symbol", "module", "stackDepth"} <= columns:
+        return found
+    unresolved, address = (name if name in columns else "NULL" for name in ("unresolved", "originalIP"))
+    for chain, symbol, module, unknown, place in database.execute(
+        f"SELECT id, symbol, module, {unresolved}, {address} FROM {_CHAINS} ORDER BY id, stackDepth"
+    ):
+        if chain in found or unknown:
+            continue
+        name, path = str(texts.get(symbol, "")), str(texts.get(module, ""))
+        if name and path and not _NOT_CALLERS.match(name) and not _NOT_OURS.match(posixpath.basename(path)):
+            found[chain] = HostPlace(
+                function=name, module=path, address=place if type(place) is int and place > 0 else 0
+            )
+    return found
 
 
 def _columns(database: sqlite3.Connection, table: str) -> set[str]:
