@@ -4,6 +4,7 @@
 
 import type { Compared } from "./comparedDocument";
 import type { Potential } from "./potentialDocument";
+import type { Run } from "./stripData";
 
 export interface Estimate {
   readonly low: number | null;
@@ -80,6 +81,16 @@ export interface Advice {
   readonly profile: { readonly path: string; readonly collector: string | null };
   readonly kernels: readonly KernelAdvice[];
   readonly problems: readonly Problem[];
+  readonly run_findings: readonly RunFinding[];
+}
+
+/** What host code of a traced run leaves idle. */
+export interface RunFinding {
+  readonly code: string;
+  readonly title: string;
+  readonly advice: string;
+  readonly place: { readonly function: string | null; readonly file: string | null; readonly line: number | null } | null;
+  readonly speedup: { readonly low: number; readonly expected: number; readonly high: number };
 }
 
 /** Samples by row that waits, row of the cause (the same: itself; -1: not known) and reason; row -1 is elsewhere. */
@@ -198,5 +209,6 @@ export interface PageDocument {
   readonly collected_at: string | null;
   readonly kernels: readonly Kernel[];
   readonly compared: Compared | null;
+  readonly run: Run | null;
   readonly files: readonly SourceFile[];
 }

@@ -26,7 +26,7 @@ export function factor(value: number, places?: number): string {
 }
 
 /** `8.2x (4.5-8.4)`. */
-export function gain(estimate: Estimate): string {
+export function gain(estimate: Pick<Estimate, "low" | "expected" | "high">): string {
   const of = finite(estimate);
   const digits = places(of);
   const low = figure(of.low, digits);
@@ -35,7 +35,7 @@ export function gain(estimate: Estimate): string {
 }
 
 /** JSON has no infinity: null stands for it. */
-function finite({ low, expected, high }: Estimate): Interval {
+function finite({ low, expected, high }: Pick<Estimate, "low" | "expected" | "high">): Interval {
   return { low: low ?? Infinity, expected: expected ?? Infinity, high: high ?? Infinity };
 }
 

@@ -12,6 +12,7 @@ import { kernelsPanel } from "./kernels";
 import { notesPanel } from "./notes";
 import { potentialPanel } from "./potential";
 import { rooflinePanel } from "./roofline";
+import { runPanel } from "./run";
 import { Store } from "./store";
 import { treePanel } from "./tree";
 
@@ -34,6 +35,7 @@ function build(document_: PageDocument): void {
     "main",
     {},
     kernelsPanel(made),
+    runPanel(made),
     comparedPanel(made),
     h("div", { class: "work" }, advicePanel(made), codePanel(made, host.open)),
     h("div", { class: "pair" }, rooflinePanel(made), potentialPanel(made)),

@@ -60,15 +60,58 @@ def _of(
     )
 
 
+def gap_causes(
+    timeline: Timeline, device: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The gaps of a device: begin, end, and what threads did in most of each (-1: the application's code)."""
+    rows = timeline.work.device == device
+    order = np.lexsort((timeline.work.end_ns[rows], timeline.work.start_ns[rows]))
+    start, reached = timeline.work.start_ns[rows][order], timeline.work.end_ns[rows][order]
+    reached = np.maximum.accumulate(reached)
+    late = np.flatnonzero(start[1:] > reached[:-1]) + 1
+    begins, ends = reached[late - 1], start[late]
+    cause = np.full(len(begins), _OWN, np.int64)
+    if not len(begins):
+        return begins, ends, cause
+    threads = [_innermost(timeline.calls, thread) for thread in np.unique(timeline.calls.thread)]
+    length, gap, doing, running = _pieces(begins, ends, threads)
+    number = len(timeline.names) + 1
+    keys = np.concatenate([(gap * number + what + 1)[what != _OUTSIDE] for what in doing])
+    times = np.concatenate([(length / running)[what != _OUTSIDE] for what in doing])
+    keys, where = np.unique(keys, return_inverse=True)
+    total = np.bincount(where.reshape(-1), weights=times)
+    by_time = np.argsort(total, kind="stable")  # the largest of a gap is written last
+    cause[keys[by_time] // number] = keys[by_time] % number - 1
+    return begins, ends, cause
+
+
 def _blamed(
     begins: NDArray[np.int64],
     ends: NDArray[np.int64],
     threads: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
     names: tuple[str, ...],
 ) -> tuple[IdleShare, ...]:
-    """Each gap, cut where any thread changes what it does."""
+    """The time of all gaps by what was done in them."""
     if not len(begins):
         return ()
+    length, gap, doing, running = _pieces(begins, ends, threads)
+    times: dict[str, float] = {}
+    gaps = Counter[str]()
+    for what in doing:
+        for one in np.unique(what[what != _OUTSIDE]).tolist():
+            these = what == one
+            name = APPLICATION if one == _OWN else names[one]
+            times[name] = times.get(name, 0.0) + float((length[these] / running[these]).sum())
+            gaps[name] += len(np.unique(gap[these]))
+    return _shares(times, gaps)
+
+
+def _pieces(
+    begins: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    threads: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[NDArray[np.int64]], NDArray[np.int64]]:
+    """Gaps, cut where any thread changes what it does: length, gap, by thread what, and how many do."""
     cuts = np.unique(np.concatenate([begins, ends, *(edges for edges, _ in threads)]))
     starts, length = cuts[:-1], np.diff(cuts)
     gap = np.searchsorted(begins, starts, side="right") - 1
@@ -86,15 +129,7 @@ def _blamed(
     if not doing or bool((running == 0).any()):  # nobody is known to run: the application, as far as is known
         doing.append(np.where(running == 0, _OWN, _OUTSIDE))
         running = np.maximum(running, 1)
-    times: dict[str, float] = {}
-    gaps = Counter[str]()
-    for what in doing:
-        for one in np.unique(what[what != _OUTSIDE]).tolist():
-            these = what == one
-            name = APPLICATION if one == _OWN else names[one]
-            times[name] = times.get(name, 0.0) + float((length[these] / running[these]).sum())
-            gaps[name] += len(np.unique(gap[these]))
-    return _shares(times, gaps)
+    return length, gap, doing, running
 
 
 def _innermost(calls: HostCalls, thread: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -171,6 +171,28 @@ class DeviceIdleness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StripLane:
+    """What one stream or thread did, or when a device was idle, for a picture."""
+
+    kind: str  # "idle", "stream" or "thread"
+    label: str
+    events: int
+    data: str  # base64 of LEB128: for each event start since the one before, length, number of its name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStrip:
+    """A run along the clock, from its first event on."""
+
+    span_ns: int
+    names: tuple[tuple[str, str], ...]  # of events: text, and what it is (kernel, copy, wait, ...)
+    lanes: tuple[StripLane, ...]
+    left_out: int  # lanes beyond what is shown
+    merged_ns: int  # events of a lane with no more than this between them are one; 0: none are
+    devices: tuple[DeviceIdleness, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunIdleness:
     """What the devices of a run wait for, and what of that other host code would save."""
 

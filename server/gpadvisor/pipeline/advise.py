@@ -94,6 +94,15 @@ def advise_file(
     analysis = analyse_file(path, request, progress, cache, opened=opened)
     sources = sources_of(analysis, request, progress)
     advised = advise_analysis(analysis, sources, request, progress, cache)
+    return in_traced_run(advised, request, progress)
+
+
+def in_traced_run(advised: AdvisedFile, request: Request, progress: Progress) -> AdvisedFile:
+    """Advice with what it is worth for the run whose timeline is asked for; as it is without one.
+
+    Raises:
+        GpadvisorError: the timeline cannot be read, or is of another program.
+    """
     if request.timeline is None:
         return advised
     progress("reading the timeline")

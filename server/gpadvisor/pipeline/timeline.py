@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -19,6 +20,7 @@ from gpadvisor.model.timeline import (
     KernelTime,
     RunFinding,
     RunIdleness,
+    RunStrip,
     RunTimes,
 )
 from gpadvisor.sandbox.children import call
@@ -63,6 +65,21 @@ def run_times_of(path: Path) -> RunTimes:
         raise _failed(path, error) from error
 
 
+def strip_of(path: Path) -> RunStrip:
+    """A run along the clock.
+
+    Raises:
+        ProfileFormatError: it is no trace, or damaged, or too large for the child.
+    """
+    try:
+        strip = from_json(dict(_asked(path, "strip")), RunStrip)
+        for lane in strip.lanes:
+            base64.b64decode(lane.data, validate=True)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise _failed(path, error) from error
+    return strip
+
+
 def in_timeline(
     kernels: Sequence[KernelAdvice], path: Path
 ) -> tuple[tuple[KernelAdvice, ...], tuple[RunFinding, ...]]:
@@ -87,6 +104,7 @@ def answer(request: bytes) -> bytes:
     from gpadvisor.advice.idleness import idleness  # noqa: PLC0415 of the child
     from gpadvisor.advice.in_run import run_times  # noqa: PLC0415 of the child
     from gpadvisor.advice.run_rules import run_findings  # noqa: PLC0415 of the child
+    from gpadvisor.advice.strip import run_strip  # noqa: PLC0415 of the child
     from gpadvisor.store.timeline import read_timeline  # noqa: PLC0415 of the child
 
     asked = json.loads(request)
@@ -96,6 +114,8 @@ def answer(request: bytes) -> bytes:
         timeline = read_timeline(path)
         if asked["what"] == "kernels":
             said = asdict(replace(run_times(timeline), findings=run_findings(timeline)))
+        elif asked["what"] == "strip":
+            said = asdict(run_strip(timeline))
         elif not len(timeline.calls.start_ns) and not timeline.launched_by:
             said = {"message": f"{path} has no calls of CUDA: nsys profile --trace cuda records them"}
         else:

@@ -48,22 +48,24 @@ def idle_json(name: str, run: RunIdleness) -> str:
     return json.dumps(
         {
             "trace": name,
-            "devices": [
-                {
-                    "device": idleness.device,
-                    "span_ns": idleness.span_ns,
-                    "busy_ns": idleness.busy_ns,
-                    "idle_ns": idleness.idle_ns,
-                    "gaps": idleness.gaps,
-                    "by_call": [_share(share) for share in idleness.by_call],
-                    "by_end": [_share(share) for share in idleness.by_end],
-                }
-                for idleness in run.devices
-            ],
+            "devices": [device_json(idleness) for idleness in run.devices],
             "findings": [finding_json(finding) for finding in run.findings],
         },
         indent=1,
     )
+
+
+def device_json(idleness: DeviceIdleness) -> dict[str, object]:
+    """Of one device."""
+    return {
+        "device": idleness.device,
+        "span_ns": idleness.span_ns,
+        "busy_ns": idleness.busy_ns,
+        "idle_ns": idleness.idle_ns,
+        "gaps": idleness.gaps,
+        "by_call": [_share(share) for share in idleness.by_call],
+        "by_end": [_share(share) for share in idleness.by_end],
+    }
 
 
 def _share(share: IdleShare) -> dict[str, object]:

@@ -234,7 +234,7 @@ TRACES = Path(os.environ.get("GPADVISOR_TRACES", ""))
     " (facebookresearch/HolisticTraceAnalysis)",
 )
 def test_a_public_trace_of_pytorch() -> None:
-    times = run_times_of(TRACES / "rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz").devices
+    times = run_times_of(TRACES / "rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz")
     assert sum(one.launches for one in times.kernels if one.shape is None) == 4350
     (idle,) = idle_of(TRACES / "rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz").devices
     assert (idle.span_ns, idle.busy_ns) == (times.span_ns, times.busy_ns)

@@ -25,6 +25,7 @@ _BLOCKING: Final = re.compile(
     r"|Module(Unl|L)oad|LibraryLoad|GraphInstantiate)"
 )
 _TIMED: Final = re.compile(rf"{_API}EventElapsedTime")
+_KINDS: Final = {"launch": re.compile(r"Launch"), "copy": re.compile(r"Memcpy|Memset")}
 _IN_CALL: Final = re.compile(rf"{_API}[A-Z]")
 
 
@@ -165,6 +166,13 @@ class RunFacts:
     def named(self, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
         """By name of a call whether it begins so."""
         return np.array([bool(pattern.match(name)) for name in self.timeline.names], bool)
+
+    def kind_of_call(self, name: int) -> str:
+        """What a call does, in one word."""
+        if self.is_wait[name]:
+            return "wait"
+        text = self.timeline.names[name]
+        return next((word for word, pattern in _KINDS.items() if pattern.search(text)), "call")
 
     def call_name(self, name: int) -> str:
         """A name without the place that some traces have in it."""

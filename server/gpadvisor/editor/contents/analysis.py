@@ -38,7 +38,7 @@ from gpadvisor.model.finding import (
     SassView,
     ToolNote,
 )
-from gpadvisor.pipeline.advise import AdvisedFile, AdvisedKernel, advise_analysis, sources_of
+from gpadvisor.pipeline.advise import AdvisedFile, AdvisedKernel, advise_analysis, in_traced_run, sources_of
 from gpadvisor.pipeline.analyse import AnalysedKernel, Analysis, analyse_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.inputs import InputKind, input_kind
@@ -80,6 +80,7 @@ def advise_wanted(
     known = {file: one.text for file, one in texts.items() if one.text is not None}
     sources = replace(sources, profiled={**known, **sources.profiled})
     advised = advise_analysis(analysis, sources, request, progress, cache, _kernel_files(analysis))
+    advised = in_traced_run(advised, request, progress)
     progress("putting findings on their lines")
     return advised, _shown(advised, texts, make_places(sources, request.root))
 

@@ -26,7 +26,9 @@ from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.potential import shown_potential
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.roofline import shown_roofline
+from gpadvisor.pipeline.timeline import strip_of
 from gpadvisor.pipeline.tree import shown_kernel, shown_tree
+from gpadvisor.report.idle import device_json
 from gpadvisor.report.jsonformat import advice_json, optional, text
 from gpadvisor.views.potential.formats import potential_json
 from gpadvisor.views.roofline.formats import roofline_json
@@ -104,11 +106,29 @@ def page_contents(
             "collected_at": shown.collected_at,
             "kernels": kernels,
             "compared": compared,
+            "run": None if request.timeline is None else _run(request.timeline),
             "files": _texts(shown, files, sources=sources),
         },
         advice=advised.advice,
         files=tuple(files.numbers),
     )
+
+
+def _run(trace: Path) -> dict[str, object]:
+    """The traced run along the clock."""
+    strip = strip_of(trace)
+    return {
+        "trace": text(trace.name),
+        "span_ns": strip.span_ns,
+        "names": [[text(name), kind] for name, kind in strip.names],
+        "lanes": [
+            {"kind": lane.kind, "label": text(lane.label), "events": lane.events, "data": lane.data}
+            for lane in strip.lanes
+        ],
+        "left_out": strip.left_out,
+        "merged_ns": strip.merged_ns,
+        "devices": [device_json(device) for device in strip.devices],
+    }
 
 
 def _kernels(
