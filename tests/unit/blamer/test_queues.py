@@ -26,4 +26,5 @@ def test_what_fills_it_most_is_always_among_them() -> None:
     occupied[0] = 50.0
     found = dict(_Fillers(range(200), occupied).near(199))
     assert found[0] == 50.0
+    assert sum(found.values()) == pytest.approx(249)
     assert len(found) == _MAX_FILLERS
