@@ -17,6 +17,7 @@ from tests.kernels import FOLDER, KERNELS
 from gpadvisor.errors import CancelledError, SourceError
 from gpadvisor.model.finding import Finding
 from gpadvisor.model.fix import Change, Fix, FixCheck, LaunchFacts, PatternState, TextEdit, apply_edits
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.pipeline.advise import advise_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.fixes.find import check_fix, find_fixes
@@ -69,7 +70,7 @@ __global__ void k(float* x) {
 }
 void run(float* x, int n) { k<<<n / kThreads, kThreads>>>(x); }
 """
-BEHIND = "Keep the element in a local variable and store it behind the loop."
+KEPT = (Remedy.KEEP_ELEMENT,)
 SPILL = """\
 __global__ void __launch_bounds__(1024) k(const float* x, float* y, int n) {
     float part[96];
@@ -161,8 +162,8 @@ def test_an_exact_comparison_changes_no_value(source: Callable[[str], Path]) -> 
     [
         (DIVIDE, finding("GPA102", 4), "reciprocal", None, PatternState.GONE),
         (ALIAS, finding("GPA202", 4), "restrict", None, PatternState.GONE),
-        (SUM, finding("GPA202", 4, advice=BEHIND), "keep_element", None, PatternState.GONE),
-        (SUM, finding("GPA106", 4, advice=BEHIND), "keep_element", None, PatternState.GONE),
+        (SUM, finding("GPA202", 4, remedies=KEPT), "keep_element", None, PatternState.GONE),
+        (SUM, finding("GPA106", 4, remedies=KEPT), "keep_element", None, PatternState.GONE),
         (SPILL, finding("GPA101", 7), "launch_bounds", LaunchFacts(block_threads=128), PatternState.GONE),
         (BLOCK, finding("GPA302", 2), "block_size", LaunchFacts(threads_new=512), PatternState.UNKNOWN),
     ],

@@ -196,6 +196,7 @@ def _suggestion(
         next_limit=_next_limit(context, finding),
         cure=_sentence(match.cure),
         leads=match.leads,
+        remedies=match.remedies,
     )
 
 

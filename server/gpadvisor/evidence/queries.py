@@ -14,6 +14,7 @@ from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass, Rol
 from gpadvisor.model.ids import FunctionId, LoopId, SourceLocation
 from gpadvisor.model.instruction import Instruction
 from gpadvisor.model.program import Function, Program
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.model.stalls import StallClass
 
 Mask = NDArray[np.bool_]
@@ -294,9 +295,18 @@ def percent(part: float) -> str:
 
 
 def static_match(
-    code: str, *, title: str, advice: str, cure: str, sites: Sequence[StaticSite], missing: str
+    code: str,
+    *,
+    title: str,
+    advice: str,
+    cure: str,
+    sites: Sequence[StaticSite],
+    missing: str,
+    remedies: tuple[Remedy, ...] = (),
 ) -> Match | Rejection:
     """What the machine code alone shows; without a place there is nothing to say."""
     if not sites:
         return Rejection(code=code, reason=missing)
-    return Match(title=title, advice=advice, cure=cure, regions=(), static_sites=tuple(sites))
+    return Match(
+        title=title, advice=advice, cure=cure, regions=(), static_sites=tuple(sites), remedies=remedies
+    )

@@ -14,6 +14,7 @@ from gpadvisor.model.kind import Kind
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device, Evidence, Launch, RuleResult, SlowestRank, first_share
 from gpadvisor.model.program import InlineFrame
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.model.timeline import RunFinding, RunPart
 
 if TYPE_CHECKING:
@@ -134,14 +135,14 @@ class Match:
     titles: Mapping[tuple[FunctionId, int], str] = field(default_factory=dict)
     """By instruction, where one pattern has several kinds: ``title`` is the commonest of them."""
     actionable: bool = True  # False where no change of the source would bring it about: then it is a note
-    cure: str = ""
-    """The whole change with what must be seen to, a verb first, without what was counted; it is never cut."""
+    cure: str = ""  # the whole change with what must be seen to, a verb first, nothing counted; never cut
     leads: bool = False  # told before all others, whatever it gains: without it they gain little
     alone: bool = False  # ... and others are not told beside it
     place: tuple[FunctionId, int] | None = None
     """The instruction that the words speak of; the heaviest one where None."""
     counted: bool = False  # the report's counters prove it, where nobody sampled
     replaced_by: str = ""  # code of the rule that makes this change needless, where it is not the optimizer's
+    remedies: tuple[Remedy, ...] = ()  # what the words ask for, where a fix or a name goes with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +223,7 @@ class Suggestion:
     leads: bool = False  # told before those that are expected to give something
     slowest_speedup: Estimate | None = None  # for the slowest rank of a sum over ranks, by Amdahl's law
     instead_of: str = ""  # the code of another change of the launch, which gives more: a launch has one
+    remedies: tuple[Remedy, ...] = ()  # what the words ask for, where a fix or a name goes with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

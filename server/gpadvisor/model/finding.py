@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from gpadvisor.model.estimate import Estimate, Evidence
+from gpadvisor.model.remedy import Remedy
 
 
 class BaselineKind(Enum):
@@ -84,6 +85,7 @@ class Finding:
     scope: Place | None  # head of the loop that the suggestion is about
     suppressed: str | None = None  # the reason given in the source
     cure: str = ""  # the whole change with its conditions; empty where only ``advice`` has it
+    remedies: tuple[Remedy, ...] = ()  # what the words ask for, where a fix goes with it
     lead: Place | None = None  # the heaviest line of its suggestion, where that is not this one
 
 

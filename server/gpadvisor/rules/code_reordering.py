@@ -87,6 +87,7 @@ from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import WARP
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_pointers
@@ -100,6 +101,9 @@ _COVERING: Final = {
     StallClass.EXECUTION: 12,
     StallClass.FIXED_LATENCY: 4,
 }
+
+
+_REMEDIES: Final = {Cure.NO_ALIAS: Remedy.RESTRICT, Cure.IN_REGISTER: Remedy.KEEP_ELEMENT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +145,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             sites=(*_held_loads(context), *_kept(context)),
             missing="no global load in a loop is used at once and held back by nothing but a store that may "
             "alias, and no loop writes one element in every pass",
+            remedies=_static_remedies(context),
         )
     blame = context.blame
     candidates = np.flatnonzero(waits_to_hide(blame, context.program))
@@ -170,7 +175,13 @@ def _match(context: KernelContext) -> Match | Rejection:
         static_sites=(),
         actionable=cure is not None,
         replaced_by="GPA204" if cure is Cure.LATE_STORE else "",  # whose copies need no registers
+        remedies=tuple(remedy for by, remedy in _REMEDIES.items() if by is cure),
     )
+
+
+def _static_remedies(context: KernelContext) -> tuple[Remedy, ...]:
+    held, kept = _held_loads(context), _kept(context)
+    return tuple(remedy for sites, remedy in ((held, Remedy.RESTRICT), (kept, Remedy.KEEP_ELEMENT)) if sites)
 
 
 def _wanted(blame: Blame, row: int) -> int:

@@ -103,6 +103,7 @@ from gpadvisor.model.advice import (
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.machine import WARP, WIDEST_BYTES
 from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.naming import name_tile
 
@@ -135,6 +136,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     return Match(
         title=_title(loop),
         cure=_cure(context, profile, loop),
+        remedies=(Remedy.SEVERAL_RESULTS,) if _several_results(loop) else (),
         advice=_advice(context, profile, loop),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(*steps(loop, profile)),),
@@ -176,6 +178,7 @@ def _counted(context: KernelContext, profile: KernelProfile) -> Match | Rejectio
     return Match(
         title=f"{_title(loop)}: {full.unit.name} at {full.unit.percent:.0f} %",
         cure=_cure(context, profile, loop),
+        remedies=(Remedy.SEVERAL_RESULTS,) if _several_results(loop) else (),
         advice=f"{unit_text(full.unit)}. {_advice(context, profile, loop)}",
         regions=(),
         static_sites=(
@@ -318,6 +321,12 @@ def _loads_alike(context: KernelContext, profile: KernelProfile, loop: ProductLo
     return any(words_of_a_warp(loop.function, index, form, launch) == 1 for index in loop.loads)
 
 
+def _several_results(loop: ProductLoop) -> bool:
+    """Whether threads are to compute several results each; tiles alone serve a loop with few loads."""
+    told_alone = loop.from_shared or loop.windows or loop.shares_constants
+    return bool(told_alone) or loop.values_per_product >= constants.FEW_LOADS
+
+
 def _kept_values(profile: KernelProfile, loop: ProductLoop) -> str:
     if loop.from_shared:
         wide = " by loads of 16 bytes" if loop.values_per_load * loop.factor_bytes < WIDEST_BYTES else ""
@@ -347,7 +356,7 @@ def _kept_values(profile: KernelProfile, loop: ProductLoop) -> str:
         f"fill tiles of about {edge} x {edge} in shared memory once per block and read the operands "
         "from there"
     )
-    if loop.values_per_product < constants.FEW_LOADS:
+    if not _several_results(loop):
         return tiles
     return f"{tiles}; then let each thread compute several results, which gains more"
 

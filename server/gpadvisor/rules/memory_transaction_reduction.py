@@ -117,6 +117,7 @@ from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
 
@@ -171,10 +172,8 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason=nothing_words(traffic))
     atomic = share(blame, by_instruction(blame, context.program, causes(blame), is_atomic))
     if atomic > constants.MAJORITY:
-        return Rejection(
-            code=_CODE,
-            reason=f"{percent(atomic)} of the samples are due to atomic operations, which come first",
-        )
+        why = f"{percent(atomic)} of the samples are due to atomic operations, which come first"
+        return Rejection(code=_CODE, reason=why)
     full = full_unit(profile)
     wasteful = traffic is not None and (
         traffic.sectors > constants.ABOUT * traffic.ideal_sectors or bool(matched.conflicts.any())
@@ -199,6 +198,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         adjustments=_adjustments(matched, traffic),
         relieves=() if traffic is None else reliefs(profile, traffic),
         actionable=place is not None,
+        remedies=(Remedy.KEEP_ELEMENT,) if place in repeated else (),
     )
 
 

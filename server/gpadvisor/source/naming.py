@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from gpadvisor.model.advice import Category, KernelAdvice, ScopeKind, Suggestion
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.source.facts import HASH_SUFFIXES, SourceFacts, Token
 
 _SHOWN: Final = 4
@@ -127,7 +128,7 @@ def name_pragma(suggestion: Suggestion, source: Sources) -> str:
 
 def name_pointers(suggestion: Suggestion, source: Sources) -> str:
     """Code reordering: pointers that the compiler must assume to overlap, where the advice is about them."""
-    if "__restrict__" not in suggestion.advice:
+    if Remedy.RESTRICT not in suggestion.remedies:
         return ""
     for place in _places(suggestion):
         facts = source(place.file)
@@ -164,7 +165,7 @@ def name_tile(suggestion: Suggestion, source: Sources) -> str:
     place = suggestion.scope.location
     facts = None if place is None else source(place.file)
     kernel = None if facts is None or place is None else facts.kernel(place.line)
-    if facts is None or kernel is None or "results" not in suggestion.cure:
+    if facts is None or kernel is None or Remedy.SEVERAL_RESULTS not in suggestion.remedies:
         return ""
     name = kernel.name.rpartition("::")[2]
     launch = next((launch_place for launch_place in facts.launches if launch_place.kernel == name), None)

@@ -15,6 +15,7 @@ from tests.fix_values import finding
 from gpadvisor.model.advice import Estimate
 from gpadvisor.model.finding import Finding
 from gpadvisor.model.fix import Fix, FixKind, LaunchFacts, TextEdit, apply_edits, fix_all, moved_line
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.pipeline.fixes.offered import base_name, fixes_for, flag_fix
 from gpadvisor.source.edits.reading import edit_facts
 
@@ -287,10 +288,10 @@ def test_fixes_stay_in_their_ranges_and_out_of_macros_and_comments(text: str, co
 def test_an_element_is_kept_only_where_the_advice_is_to_store_it_behind_the_loop() -> None:
     text = "__global__ void k(float* x, float* y, int n) {\n    for (int j = 0; j < n; ++j) {\n"
     text += "        y[threadIdx.x] += x[j];\n    }\n}\n"
-    (fix,) = offered(text, finding("GPA106", 3, advice="store behind the loop at kernel.cu:2"))
+    (fix,) = offered(text, finding("GPA106", 3, remedies=(Remedy.KEEP_ELEMENT,)))
     assert fix.title == (
         "Keep y[threadIdx.x] in y_kept while the loop runs (promises no other access) [GPA106]"
     )
     assert fix.needs_confirmation
     assert not fix.preferred
-    assert not offered(text, finding("GPA106", 3, advice="use wider accesses"))
+    assert not offered(text, finding("GPA106", 3))

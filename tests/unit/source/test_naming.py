@@ -9,6 +9,7 @@ import pytest
 from tests import advice_values as values
 
 from gpadvisor.model.advice import Suggestion
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.source.naming import files_asked_about, name_source_tokens
 from gpadvisor.source.reading import source_facts
@@ -59,7 +60,7 @@ def test_the_pragma_that_is_there() -> None:
 
 def test_pointers_that_may_overlap() -> None:
     assert added(values.CODE_REORDERING) == ""  # to load for the next pass changes no pointer
-    held = replace(values.CODE_REORDERING, advice="Mark the pointers const __restrict__.")
+    held = replace(values.CODE_REORDERING, remedies=(Remedy.RESTRICT,))
     assert added(held) == "Pointers without __restrict__: out, in, idx."
     text = values.GATHER_SOURCE.replace("*in", "*__restrict__ in").replace("*idx", "*__restrict__ idx")
     assert added(held, {values.GATHER_FILE: text}) == ""
@@ -125,13 +126,12 @@ def test_a_constant_of_block_and_tile_is_named(text: str, tied: bool) -> None:
     launched = added(replace(values.THREAD_INCREASE, scope=place), {values.GATHER_FILE: text})
     assert "It is launched at" in launched
     assert ("EDGE sizes its shared arrays, too: both change with it." in launched) is tied
-    reuse = replace(
-        values.LOOP_UNROLLING, code="GPA107", scope=place, cure="let each thread compute 2 x 2 results"
-    )
+    results = (Remedy.SEVERAL_RESULTS,)
+    reuse = replace(values.LOOP_UNROLLING, code="GPA107", scope=place, remedies=results)
     said = added(reuse, {values.GATHER_FILE: text})
     assert said.endswith(" sizes the block and its tiles: they need a constant each then.") is tied
     assert bool(said) is tied
-    assert not added(replace(reuse, cure="fill tiles"), {values.GATHER_FILE: text})
+    assert not added(replace(reuse, remedies=()), {values.GATHER_FILE: text})
 
 
 def test_other_rules_other_languages_and_missing_sources_stay_as_they_are() -> None:

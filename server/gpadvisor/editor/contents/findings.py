@@ -202,6 +202,7 @@ def _finding(place: Place, parts: Sequence[_Part], sources: FindingSources, iden
         message=_message(parts),
         advice=suggestion.advice,
         cure=suggestion.cure,
+        remedies=suggestion.remedies,
         leads=first.rank == 0,
         lead=None if first.rank == 0 else first.first,
         line=place.line,
@@ -289,8 +290,7 @@ def _related(part: _Part, place: Place, head: Place | None, places: Places) -> t
     chain = [*_inlined(part, place, places)]
     if head is not None and head != place and part.site.rows:
         chain.append(Related(place=head, message="the loop that this is in begins here"))
-    pairs = _pairs(part, places)
-    return (*pairs[: RELATED - min(len(chain), _INLINED)], *chain)[:RELATED]
+    return (*_pairs(part, places)[: RELATED - min(len(chain), _INLINED)], *chain)[:RELATED]
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from gpadvisor.model.advice import Category
 from gpadvisor.model.figures import gain
 from gpadvisor.model.finding import Finding
 from gpadvisor.model.fix import Fix, FixKind, LaunchFacts, TextEdit
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.rules import BY_CODE
 from gpadvisor.source.edits import NUMBER, EditFacts, EditSite, SiteKind
 
@@ -233,7 +234,7 @@ def _reciprocal(case: _Case) -> Iterator[Fix]:
 
 
 def _keep_element(case: _Case) -> Iterator[Fix]:
-    if "behind the loop" not in case.finding.advice:
+    if Remedy.KEEP_ELEMENT not in case.finding.remedies:
         return
     for site in case.sites(SiteKind.KEEP_ELEMENT)[:_MOST_OF_A_KIND]:
         yield _fix(

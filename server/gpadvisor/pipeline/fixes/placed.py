@@ -33,6 +33,7 @@ def as_finding(suggestion: Suggestion, kernel: str, line: int) -> Finding:
         title=suggestion.title,
         message="",
         advice=suggestion.advice,
+        remedies=suggestion.remedies,
         leads=True,
         line=line,
         token=None,

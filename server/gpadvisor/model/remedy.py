@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of the source that a quick fix or a name from the source goes with, beside the words for them."""
+
+from __future__ import annotations
+
+from gpadvisor.model.kind import Kind
+
+
+class Remedy(Kind):
+    """What the words of a suggestion ask for."""
+
+    RESTRICT = "restrict"  # say that pointers do not overlap
+    KEEP_ELEMENT = "keep element"  # an element in a variable, stored behind the loop
+    SEVERAL_RESULTS = "several results"  # of a thread, so that it uses what it has loaded for all of them
