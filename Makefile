@@ -121,7 +121,7 @@ lock: $(TEST)
 	@$(PIP) install uv $(SHOWN)
 	@mkdir -p build
 	printf '%s\n' pip hatchling editables | \
-		$(COMPILE) - --extra profile --extra mcp --group test --group check --group docs -o build/constraints.txt
+		$(COMPILE) - --extra profile --extra mcp --extra cluster --group test --group check --group docs -o build/constraints.txt
 	$(COMPILE) -o build/requirements.txt
 	$(BIN)/python vscode-client/supply.py lock build/constraints.txt build/requirements.txt
 

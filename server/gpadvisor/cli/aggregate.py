@@ -21,6 +21,7 @@ the file's name (app.rank17.gpadvisor, report17.ncu-rep, node3).
   gpadvisor aggregate run/*.gpadvisor -o all.gpadvisor
   gpadvisor aggregate /tmp/run/*.gpadvisor --partial -o part3.gpadvisor
   gpadvisor aggregate --merge part*.gpadvisor -o all.gpadvisor
+  gpadvisor aggregate run/*.gpadvisor --scheduler dask://node0:8786 -o all.gpadvisor
 """
 
 
@@ -46,6 +47,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--partial", action="store_true", help="a part of the ranks, in less memory; to be merged"
     )
     how.add_argument("--merge", action="store_true", help="the inputs are such parts, and nothing else")
+    how.add_argument(
+        "--scheduler",
+        metavar="dask://HOST:PORT",
+        help="make parts and merge them on this cluster, whose workers see the files under the same paths",
+    )
     parser.add_argument("--keep-going", action="store_true", help="name bad profiles and leave them out")
     parser.set_defaults(run=run)
 
@@ -60,9 +66,16 @@ def run(arguments: argparse.Namespace) -> int:
         by=arguments.by, partial=arguments.partial, merge=arguments.merge, keep_going=arguments.keep_going
     )
     try:
-        rank_sum = aggregate_files(
-            arguments.inputs, arguments.output, aggregation, find_settings(Path.cwd()).settings, progress
-        )
+        if arguments.scheduler is not None:
+            from gpadvisor.pipeline.cluster import aggregate_on
+
+            rank_sum = aggregate_on(
+                arguments.scheduler, arguments.inputs, arguments.output, aggregation, progress
+            )
+        else:
+            rank_sum = aggregate_files(
+                arguments.inputs, arguments.output, aggregation, find_settings(Path.cwd()).settings, progress
+            )
     finally:
         progress.clear()
     for name, why in rank_sum.bad.items():

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,10 +36,30 @@ def aggregate_files(
         UsageError: the files cannot be told apart.
         OSError: the target cannot be written.
     """
+    rank_sum = summed([(path, str(path)) for path in inputs], aggregation, settings, progress)
+    if rank_sum.data is None:
+        raise refused(rank_sum.bad, len(inputs))
+    write_atomically(target, rank_sum.data)
+    return rank_sum
+
+
+def summed(
+    inputs: Sequence[tuple[Path, str]],
+    aggregation: Aggregation,
+    settings: Settings,
+    progress: Progress,
+    *,
+    number: bool = True,
+) -> RankSum:
+    """The sums over inputs with the names by which they are told; without data where a bad one is in the way.
+
+    Raises:
+        UsageError: the files cannot be told apart.
+    """
     with scratch_folder() as folder:
         files, bad = _snapshots(inputs, folder, settings, progress)
-        if bad and not aggregation.keep_going:
-            raise _refused(bad, len(inputs))
+        if (bad and not aggregation.keep_going) or not files:
+            return RankSum(data=None, bad=bad, profiles=0, kernels=0)
         progress(f"summing up {len(files)} profiles")
         rank_sum = sum_isolated(
             files,
@@ -47,31 +67,29 @@ def aggregate_files(
             merge=aggregation.merge,
             keep_going=aggregation.keep_going,
             memory_bytes=PARTIAL_BYTES if aggregation.partial else MEMORY_BYTES,
+            number=number,
         )
     rank_sum.bad.update(bad)
-    if rank_sum.data is None:
-        raise _refused(rank_sum.bad, len(inputs))
-    write_atomically(target, rank_sum.data)
     return rank_sum
 
 
 def _snapshots(
-    inputs: Sequence[Path], folder: Path, settings: Settings, progress: Progress
+    inputs: Sequence[tuple[Path, str]], folder: Path, settings: Settings, progress: Progress
 ) -> tuple[list[tuple[Path, str]], dict[str, str]]:
     """The inputs as snapshots: reports and collections are converted, each in a child of its own."""
     files: list[tuple[Path, str]] = []
     bad: dict[str, str] = {}
-    for number, path in enumerate(inputs):
+    for number, (path, name) in enumerate(inputs):
         try:
             if _is_archive(path):
-                files.append((path, str(path)))
+                files.append((path, name))
                 continue
             progress(f"reading {path.name}")
             converted = folder / f"{number}.gpadvisor"
             store.write_snapshot(load(path, settings), converted)
-            files.append((converted, str(path)))
+            files.append((converted, name))
         except (GpadvisorError, OSError) as error:
-            bad[str(path)] = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+            bad[name] = error.strerror or str(error) if isinstance(error, OSError) else str(error)
     return files, bad
 
 
@@ -82,7 +100,8 @@ def _is_archive(path: Path) -> bool:
         return stream.read(2) == b"PK"
 
 
-def _refused(bad: dict[str, str], total: int) -> ProfileFormatError:
+def refused(bad: Mapping[str, str], total: int) -> ProfileFormatError:
+    """The error that names the first bad file and counts the others."""
     name, why = next(iter(bad.items()))
     more = f"; {len(bad) - 1:,} more of {total:,} are bad, too" if len(bad) > 1 else ""
     sentence = why if why.startswith(name) else f"{name}: {why}"

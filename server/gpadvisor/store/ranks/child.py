@@ -22,8 +22,9 @@ RESULT: Final = "sum.gpadvisor"
 def answer(request: bytes) -> bytes:
     """Sum up ``files`` (pairs of path and name) ``by`` something into a file of ``folder`` (JSON).
 
-    The answer has the ``bad`` files with why, and the numbers of profiles and kernels; or the ``class`` and
-    ``message`` of an error. With ``keep_going`` bad files are left out, else nothing is written.
+    The answer has the ``bad`` files with why, the numbers of profiles and kernels, and whether ranks were
+    ``numbered`` by the ends of names, which ``number`` allows; or the ``class`` and ``message`` of an error.
+    With ``keep_going`` bad files are left out, else nothing is written.
     """
     asked = json.loads(request)
     try:
@@ -40,17 +41,17 @@ def _sum(asked: Mapping[str, Any]) -> dict[str, Any]:
     files, bad = asked["files"], dict[str, str]()
     while True:
         with engine(Path(asked["folder"]), int(asked["memory_bytes"])) as connection:
-            found, profiles, kernels = _tried(asked, files, connection)
+            found, members, kernels, numbered = _tried(asked, files, connection)
         bad |= found
         files = [pair for pair in files if pair[1] not in found]
         if not found or not asked["keep_going"] or not files:
-            return {"bad": bad, "profiles": profiles, "kernels": kernels}
+            return {"bad": bad, "profiles": members, "kernels": kernels, "numbered": numbered}
 
 
 def _tried(
     asked: Mapping[str, Any], files: Sequence[Sequence[str]], connection: Any
-) -> tuple[dict[str, str], int, int]:
-    """The bad files, or the numbers of profiles and kernels of a sum that was written."""
+) -> tuple[dict[str, str], int, int, bool]:
+    """The bad files, or the numbers of profiles and kernels of a sum that was written, and ``numbered``."""
     folder = Path(asked["folder"])
     bad: dict[str, str] = {}
     sources: list[RankFile] = []
@@ -60,30 +61,30 @@ def _tried(
         except (ProfileFormatError, OSError, duckdb.Error, KeyError, TypeError, ValueError) as error:
             bad[name] = why(error)
     if bad:
-        return bad, 0, 0
+        return bad, 0, 0, False
     single = next((source for source in sources if source.kept is None), None)
     if asked["merge"] and single is not None:
         raise UsageError(f"{single.name} is the profile of one rank and no partial sum; leave --merge away")
-    sources, members = _ordered(sources)
+    sources, members, numbered = _ordered(sources, number=asked.get("number", True))
     by = chosen_by(members, None if asked["by"] is None else By(asked["by"]))
     reading = Reading(connection, folder, {member: index for index, member in enumerate(members)})
     read_all(reading, sources)
     if reading.bad:
-        return reading.bad, 0, 0
+        return reading.bad, 0, 0, numbered
     if not reading.kernels.found:
         raise ProfileFormatError("none of the profiles has a launch that did not fail")
     (folder / RESULT).write_bytes(summed(reading, members, by))
-    return {}, len(members), len(reading.kernels.found)
+    return {}, len(members), len(reading.kernels.found), numbered
 
 
-def _ordered(sources: Sequence[RankFile]) -> tuple[list[RankFile], list[Member]]:
-    """The sources with the ranks of their names, and all members in order."""
+def _ordered(sources: Sequence[RankFile], *, number: bool) -> tuple[list[RankFile], list[Member], bool]:
+    """The sources with the ranks of their names, all members in order, and whether names' ends are ranks."""
     own = [source.members[0] for source in sources if source.kept is None]
-    ranked = (
-        dict(zip(own, with_ranks(own), strict=True)) if all(file.kept is None for file in sources) else {}
-    )
+    single = number and all(file.kept is None for file in sources)
+    ranked = dict(zip(own, with_ranks(own), strict=True)) if single else {}
     files = [
         replace(rank_file, members=tuple(ranked.get(member, member) for member in rank_file.members))
         for rank_file in sources
     ]
-    return files, sorted(member for one in files for member in one.members)
+    numbered = any(member.rank != new.rank for member, new in ranked.items())
+    return files, sorted(member for one in files for member in one.members), numbered

@@ -34,6 +34,7 @@ class RankSum:
     bad: dict[str, str]  # why, by name of the file
     profiles: int
     kernels: int
+    numbered: bool = False  # whether ranks are the numbers at the ends of names
 
 
 def sum_isolated(
@@ -43,6 +44,7 @@ def sum_isolated(
     merge: bool,
     keep_going: bool,
     memory_bytes: int,
+    number: bool = True,
     cancelled: Callable[[], bool] | None = None,
 ) -> RankSum:
     """Add snapshots up.
@@ -53,6 +55,7 @@ def sum_isolated(
         merge: take sums only.
         keep_going: leave bad files out.
         memory_bytes: of the engine.
+        number: whether numbers at the ends of names may be ranks.
         cancelled: asked now and then; when true, the child is stopped.
 
     Raises:
@@ -67,6 +70,7 @@ def sum_isolated(
             "merge": merge,
             "keep_going": keep_going,
             "memory_bytes": memory_bytes,
+            "number": number,
         }
         try:
             data = call(
@@ -78,19 +82,22 @@ def sum_isolated(
                 cancelled=cancelled,
                 directory=folder,
             )
-            said: Any = json.loads(data)
-            if "class" in said:
-                raise _ERRORS.get(said["class"], ProfileError)(str(said["message"]))
-            bad = {str(name): str(why) for name, why in said["bad"].items()}
-            done = int(said["profiles"])
-            return RankSum(
-                data=read_file(folder / _RESULT, max_bytes=_RESULT_BYTES) if done else None,
-                bad=bad,
-                profiles=done,
-                kernels=int(said["kernels"]),
-            )
+            return _answered(json.loads(data), folder)
         except (ToolError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ProfileError(
                 f"the process that summed up {len(files)} profiles failed ({error}); "
                 "aggregate parts with --partial, which tells the bad one from the others"
             ) from error
+
+
+def _answered(said: Any, folder: Path) -> RankSum:
+    if "class" in said:
+        raise _ERRORS.get(said["class"], ProfileError)(str(said["message"]))
+    done = int(said["profiles"])
+    return RankSum(
+        data=read_file(folder / _RESULT, max_bytes=_RESULT_BYTES) if done else None,
+        bad={str(name): str(why) for name, why in said["bad"].items()},
+        profiles=done,
+        kernels=int(said["kernels"]),
+        numbered=bool(said["numbered"]),
+    )
