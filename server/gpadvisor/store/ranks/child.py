@@ -55,9 +55,10 @@ def _tried(
     folder = Path(asked["folder"])
     bad: dict[str, str] = {}
     sources: list[RankFile] = []
+    shared: dict[str, Any] = {}
     for path, name in files:
         try:
-            sources.append(look(Path(path), name, connection, folder))
+            sources.append(look(Path(path), name, connection, folder, shared))
         except (ProfileFormatError, OSError, duckdb.Error, KeyError, TypeError, ValueError) as error:
             bad[name] = why(error)
     if bad:

@@ -17,8 +17,9 @@ from gpadvisor.errors import ProfileFormatError
 from gpadvisor.files import open_file
 from gpadvisor.model.profile import adds_up
 from gpadvisor.store.formats import ProfileKind, kind_of
-from gpadvisor.store.parts import MAX_EXECUTED, MAX_SAMPLES, TABLES, TYPES, Document, Parts, put_together
+from gpadvisor.store.parts import MAX_EXECUTED, MAX_SAMPLES, Document
 from gpadvisor.store.ranks.kernels import Kernels
+from gpadvisor.store.ranks.manifests import check_manifest, wanted
 from gpadvisor.store.ranks.members import Member, member
 from gpadvisor.store.ranks.summing import FORMS, GROUPED, KEPT, PLACES, STAGES, TAKEN, add, begin
 from gpadvisor.store.snapshot import ACROSS, checked_blob, opened
@@ -107,8 +108,8 @@ def engine(folder: Path, memory_bytes: int) -> Iterator[Any]:
         yield connection
 
 
-def look(path: Path, name: str, connection: Any, folder: Path) -> RankFile:
-    """What a file holds, from its manifest.
+def look(path: Path, name: str, connection: Any, folder: Path, shared: dict[str, Any]) -> RankFile:
+    """What a file holds, from its manifest; ``shared`` has what those before had, which many have alike.
 
     Raises:
         ProfileFormatError: it is no snapshot, or a damaged one.
@@ -123,14 +124,15 @@ def look(path: Path, name: str, connection: Any, folder: Path) -> RankFile:
             missing += [table for table in ACROSS if result and f"{table}.parquet" not in archive.namelist()]
             if missing:
                 raise ProfileFormatError(f"it lacks {missing[0]}.parquet")
-            _check_manifest(manifest, archive.namelist())
+            check_manifest(manifest, archive.namelist())
+            kept = wanted(manifest, shared)
             if not result:
                 return RankFile(
                     path=path,
                     name=name,
                     members=(member(name, manifest["profile"]["host"], manifest["profile"].get("rank")),),
                     kept=None,
-                    manifest=manifest,
+                    manifest=kept,
                 )
             table = folder / "across_ranks.parquet"
             table.write_bytes(archive.read(table.name))
@@ -138,27 +140,7 @@ def look(path: Path, name: str, connection: Any, folder: Path) -> RankFile:
         f"SELECT rank::INTEGER, name::VARCHAR, node::VARCHAR FROM read_parquet('{table}') ORDER BY member"
     ).fetchall()
     return RankFile(
-        path=path, name=name, members=tuple(Member(*row) for row in rows), kept=result, manifest=manifest
-    )
-
-
-def _check_manifest(manifest: Document, names: Sequence[str]) -> None:
-    """ProfileFormatError where it is not what a snapshot's says; its tables are looked at elsewhere."""
-    texts = {name.partition("/")[2]: b"" for name in names if name.startswith("sources/")}
-    nothing = {
-        table: {name: np.zeros(0, TYPES[name]) for name in columns} for table, columns in TABLES.items()
-    }
-    try:
-        document = {name: manifest[name] for name in ("profile", "sources", "problems")}
-    except KeyError as error:
-        raise ProfileFormatError(f"its manifest lacks {error}") from error
-    document |= {"kernels": [], "lines": manifest.get("lines", [])}
-    put_together(
-        Parts(
-            document=document,
-            tables=nothing,
-            blobs={"binaries": {}, "disassembly": {}, "sources": texts},
-        )
+        path=path, name=name, members=tuple(Member(*row) for row in rows), kept=result, manifest=kept
     )
 
 
@@ -208,7 +190,7 @@ def _tried(reading: Reading, batch: list[RankFile]) -> bool:
     for file in batch:
         for entry in file.manifest["sources"]:
             reading.documents.setdefault(entry["key"], entry)
-        for line in file.manifest.get("lines", []):
+        for line in file.manifest["lines"]:
             reading.lines.setdefault((line["binary"], line["kernel"]), line)
     return True
 
