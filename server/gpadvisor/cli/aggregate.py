@@ -21,7 +21,7 @@ the file's name (app.rank17.gpadvisor, report17.ncu-rep, node3).
   gpadvisor aggregate run/*.gpadvisor -o all.gpadvisor
   gpadvisor aggregate /tmp/run/*.gpadvisor --partial -o part3.gpadvisor
   gpadvisor aggregate --merge part*.gpadvisor -o all.gpadvisor
-  gpadvisor aggregate run/*.gpadvisor --scheduler dask://node0:8786 -o all.gpadvisor
+  gpadvisor aggregate run/* --scheduler dask://node0:8786 -o all.gpadvisor
 """
 
 
