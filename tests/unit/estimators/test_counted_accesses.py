@@ -72,6 +72,19 @@ def test_stores_write_every_sector_to_l2() -> None:
     assert found.low < 1 / (0.9 * 11 / 18 + 0.1) < found.expected < 18 / 4 < found.high
 
 
+def test_what_l1_holds_is_not_read_from_l2_again() -> None:
+    """Loads need 2 sectors of a request and read 1; with the 2 of stores 3 of the 17 moved stay."""
+    found = _estimate(
+        STORES,
+        l1tex__throughput=45,
+        l1tex__data_pipe_lsu_wavefronts=12,
+        l1tex__lsuin_requests=3,
+        l1tex__m_xbar2l1tex_read_sectors=0.75,
+        lts__throughput=90,
+    )
+    assert found.expected == pytest.approx(1 / (0.9 * 3 / 17 + 0.1), rel=0.01)
+
+
 def test_dram_moves_what_requests_need() -> None:
     """0.1 requests for each cycle need 4 sectors; DRAM gave twice as many, so half of its load can go."""
     clock, sms = 1e9, 80

@@ -3,11 +3,21 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import pytest
+from tests.optimizer_values import context_of, listing
 
 from gpadvisor.estimators.caps import busiest_after
+from gpadvisor.estimators.division_words import division_advice
+from gpadvisor.estimators.fast_forms import gone_with_fast_forms
+from gpadvisor.estimators.parallel import parallel
+from gpadvisor.estimators.reuse import steps
 from gpadvisor.estimators.traffic_relief import millions
-from gpadvisor.model.advice import Relief, Utilisation
+from gpadvisor.evidence.divisions import integer_divisions
+from gpadvisor.evidence.library_math import math_sequences
+from gpadvisor.evidence.products import product_loops
+from gpadvisor.model.advice import Adjustment, Match, ParallelTarget, Relief, Utilisation
 
 
 def _unit(percent: float) -> Utilisation:
@@ -33,3 +43,74 @@ def test_what_a_cure_takes_off_a_unit_is_a_share_of_its_load() -> None:
 )
 def test_counts_are_millions_from_a_tenth_of_one(count: float, text: str) -> None:
     assert millions(count) == text
+
+
+def test_an_adjustment_scales_what_a_launch_gains_over_one() -> None:
+    """Half of a gain of 8 % is one of 4 %."""
+    target = ParallelTarget(
+        warps_now=4.0, warps_new=1.0, issue_ratio=0.05, factor=1.0, factor_reason="f", blocks_now=82,
+        blocks_new=328, threads_now=512, threads_new=128, limiter=None, busy_sms_now=82, busy_sms_new=82,
+    )  # fmt: skip
+
+    def gains(*adjustments: Adjustment) -> tuple[float, float, float]:
+        match = Match(title="t", advice="a", regions=(), parallel=target, adjustments=adjustments)
+        estimate = parallel(context_of(listing("FADD R1, R2, R3\nEXIT")), match)
+        return estimate.low, estimate.expected, estimate.high
+
+    full = gains()
+    half = gains(Adjustment(low=0.5, expected=0.5, high=0.5, reason="half of the warps wait"))
+    assert full[1] - 1 == pytest.approx(0.078, abs=1e-3)
+    assert half[1] - 1 == pytest.approx((full[1] - 1) / 2)
+    margin = full[0] / full[1]  # what two runs differ by, at either end
+    assert [half[0] / margin, half[2] * margin] == pytest.approx([half[1], half[1]], rel=2e-3)
+
+
+def test_a_tile_in_shared_memory_keeps_little_of_a_loop_of_global_loads() -> None:
+    """Worked for 256 threads, so a tile of 16 x 16, and two loads for each product.
+
+    A product then takes one load of 16 bytes for four along the sum and one across it, and 4/16 to fill the
+    tile: (1 + 1/4 + 1/4) / 2 of the loads. Where the compiler joins none of them, all stay.
+    """
+    loop = "again:\nLDG.E R8, [R4.64]\nLDG.E R9, [R6.64]\nFFMA R10, R8, R9, R10\n@P0 BRA again\nEXIT"
+    context = context_of(listing(loop), [], block=256)
+    assert context.profile is not None
+    (products,) = product_loops(context.program, context.kernel)
+    least, expected, most = steps(products, context.profile)
+    assert (expected.requests, expected.overhead) == (0.75, 2 / 16)
+    assert (least.requests, least.overhead) == (pytest.approx(sqrt(0.75)), 2 / 16)
+    assert (most.requests, most.overhead) == ((1.25 / 2 + 2 / 16) / 2, 1 / 16)
+
+
+def test_the_fast_form_of_a_division_takes_four_instructions() -> None:
+    text = (
+        "MUFU.RCP R6, R3\nFCHK P0, R0, R3\nFFMA R7, -R3, R6, 1\nFFMA R7, R6, R7, R6\n@!P0 BRA over\n"
+        "CALL.REL.NOINC slow\nover:\nEXIT"
+    )
+    context = context_of(listing(text))
+    kernel = context.program.functions[0]
+    (division,) = math_sequences(kernel)
+    gone = gone_with_fast_forms(context, (kernel,), {kernel.id: (division,)}, (), doubles=0.7)
+    assert sum(gone.values()) == pytest.approx(len(division.indices) - 4)
+
+
+def _divided(setup: str, divisor: str) -> str:
+    text = (
+        f"{setup}I2F.U32.RP R4, {divisor} // 3\nMUFU.RCP R4, R4 // 3\nIADD3 R2, R4, 0xffffffe, RZ // 3\n"
+        "F2I.FTZ.U32.TRUNC.NTZ R3, R2 // 3\nEXIT"
+    )
+    function = listing(text).program.functions[0]
+    words, cure = division_advice((function,), {function.id: integer_divisions(function)})
+    return words + cure
+
+
+@pytest.mark.parametrize(
+    ("setup", "divisor", "words"),
+    [
+        ("", "0x20", "the divisor is 32, but not as a constant of the source"),
+        ("", "c[0x0][0x170]", "all threads divide by the same value"),
+        ("MOV R9, c[0x0][0x170]\n", "R9", "all threads divide by the same value"),
+        ("LDG.E R9, [R6.64]\n", "R9", "one reciprocal for all numbers that are divided by the same value"),
+    ],
+)
+def test_what_is_known_of_a_divisor_is_told(setup: str, divisor: str, words: str) -> None:
+    assert words in _divided(setup, divisor)
