@@ -18,7 +18,7 @@ from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import OpcodeClass, Register
 from gpadvisor.model.kind import Kind
-from gpadvisor.model.machine import SECTOR_BYTES, WARP, CodeForm
+from gpadvisor.model.machine import BANK_BYTES, BANK_ROW_BYTES, BANKS, SECTOR_BYTES, WARP, CodeForm
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
 
@@ -27,8 +27,6 @@ _ARGUMENTS: Final = (0x1000, 0x3000)
 """Two numbers for what is not known: what moves with them is a row's length, what stays a constant."""
 _ODD_ARGUMENT: Final = 1021
 """A prime for each argument: products of them are never a multiple of 2^32, which would be no distance."""
-_BANK_BYTES: Final = 4
-_BANKS: Final = 32
 _MATRIX_ROW_BYTES: Final = 16
 """What the address of each thread stands for in LDSM."""
 _OFFSET: Final = re.compile(r"(?<!c)(?<!desc)\[(\w+(?:\.\w+)?(?:\+UR\d+)?)(?:\+?(-?0x[0-9a-f]+))?\]")
@@ -120,7 +118,7 @@ def _is_spread(shape: AccessShape) -> bool:
 
 def _width(function: Function, index: int) -> int:
     instruction = function.instructions[index]
-    return _MATRIX_ROW_BYTES if instruction.opcode == "LDSM" else instruction.width_bytes or _BANK_BYTES
+    return _MATRIX_ROW_BYTES if instruction.opcode == "LDSM" else instruction.width_bytes or BANK_BYTES
 
 
 def _steps(addresses: Lanes) -> Lanes:
@@ -177,7 +175,7 @@ def conflict(function: Function, index: int, form: CodeForm, launch: Launch) -> 
         return addresses
     width = _width(function, index)
     turns = _turns(addresses, width)
-    if turns <= max(1, WARP * width // (_BANK_BYTES * _BANKS)):
+    if turns <= max(1, WARP * width // (BANK_ROW_BYTES)):
         return None
     run = _run(_steps(addresses))
     pairs = list(_sharing(addresses, width))
@@ -186,7 +184,7 @@ def conflict(function: Function, index: int, form: CodeForm, launch: Launch) -> 
         for lane, other_lane in pairs
         if lane // run == other_lane // run
     ]
-    if run > 1 and within and 0 < within[0] < _BANK_BYTES * _BANKS:
+    if run > 1 and within and 0 < within[0] < BANK_ROW_BYTES:
         return Conflict(turns=turns, distance=within[0])
     between = min(abs(int(addresses[lane] - addresses[other_lane])) for lane, other_lane in pairs)
     (row, several), step = _row(function, index, between), widest_shared(function)
@@ -212,11 +210,11 @@ def shared_passes(function: Function, index: int, form: CodeForm, launch: Launch
     if addresses is None or isinstance(addresses, Lie):
         return None
     width, turns, fewest = _width(function, index), 0, 0
-    together = WARP if width <= _BANK_BYTES else WARP // 2
+    together = WARP if width <= BANK_BYTES else WARP // 2
     for start in range(0, WARP, together):
         words = {word for lane in range(start, start + together) for word in _words(addresses, lane, width)}
-        turns += int(np.bincount([word % _BANKS for word in words], minlength=_BANKS).max())
-        fewest += -(-len(words) // _BANKS)
+        turns += int(np.bincount([word % BANKS for word in words], minlength=BANKS).max())
+        fewest += -(-len(words) // BANKS)
     return turns, fewest
 
 
@@ -301,7 +299,7 @@ def _row(function: Function, index: int, between: int) -> tuple[int, bool]:
     }
     apart = {abs(offset - second) for offset in offsets for second in offsets}
     row = min(
-        (row_bytes for row_bytes in apart if row_bytes >= _BANK_BYTES * _BANKS and between % row_bytes == 0),
+        (row_bytes for row_bytes in apart if row_bytes >= BANK_ROW_BYTES and between % row_bytes == 0),
         default=between,
     )
     return row, row != between and any(row_bytes % row for row_bytes in apart)
@@ -315,7 +313,7 @@ def widest_shared(function: Function) -> int:
             for index, instruction in enumerate(function.instructions)
             if is_shared(instruction) or instruction.info.opclass is OpcodeClass.TENSOR
         ),
-        default=_BANK_BYTES,
+        default=BANK_BYTES,
     )
 
 
@@ -358,18 +356,18 @@ def _turns(addresses: Lanes, width: int) -> int:
         words = {
             word for lane in range(start, start + _together(width)) for word in _words(addresses, lane, width)
         }
-        total += int(np.bincount([word % _BANKS for word in words], minlength=_BANKS).max())
+        total += int(np.bincount([word % BANKS for word in words], minlength=BANKS).max())
     return total
 
 
 def _together(width: int) -> int:
     """Threads whose accesses fill the banks."""
-    return WARP // max(1, width // _BANK_BYTES)
+    return WARP // max(1, width // BANK_BYTES)
 
 
 def _words(addresses: Lanes, lane: int, width: int) -> range:
-    first = int(addresses[lane]) // _BANK_BYTES
-    return range(first, first + max(1, width // _BANK_BYTES))
+    first = int(addresses[lane]) // BANK_BYTES
+    return range(first, first + max(1, width // BANK_BYTES))
 
 
 def _sharing(addresses: Lanes, width: int) -> Iterator[tuple[int, int]]:
@@ -377,5 +375,5 @@ def _sharing(addresses: Lanes, width: int) -> Iterator[tuple[int, int]]:
     for lane in range(WARP):
         for other_lane in range(lane + 1, (lane // _together(width) + 1) * _together(width)):
             mine, theirs = _words(addresses, lane, width), _words(addresses, other_lane, width)
-            if mine != theirs and {word % _BANKS for word in mine} & {word % _BANKS for word in theirs}:
+            if mine != theirs and {word % BANKS for word in mine} & {word % BANKS for word in theirs}:
                 yield lane, other_lane

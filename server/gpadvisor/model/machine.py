@@ -16,11 +16,19 @@ WARP: Final = 32
 SECTOR_BYTES: Final = 32
 SECTORS_PER_LINE: Final = 4
 LINE_BYTES: Final = SECTORS_PER_LINE * SECTOR_BYTES
-BANK_ROW_BYTES: Final = 128
+BANKS: Final = 32
+BANK_BYTES: Final = 4
+BANK_ROW_BYTES: Final = BANKS * BANK_BYTES
 WIDEST_BYTES: Final = 16
-"""Threads of a warp; what L2 and DRAM are asked for at once, and L1 has tags for; one word of each of shared
-memory's banks; the most that one access of a thread moves. The same for every architecture with a table
-(CUDA C++ Programming Guide, compute capabilities; Nsight Compute, memory tables)."""
+GRID_LIMITS: Final = ((1 << 31) - 1, 65535, 65535)
+BLOCK_LIMITS: Final = (1024, 1024, 64)
+CONVERGENCE_BARRIERS: Final = 16
+NAMED_BARRIERS: Final = 16
+"""Threads of a warp; what L2 and DRAM are asked for at once, and L1 has tags for; shared memory's banks and
+their words; the most that one access of a thread moves; the most blocks of a grid, and threads of a block,
+along x, y and z; registers B0 to B15, at which a warp's lanes meet; barriers of a block. The same for every
+architecture with a table (CUDA C++ Programming Guide, compute capabilities; PTX ISA, bar; Nsight Compute,
+memory tables; nvdisasm's listings)."""
 
 
 def sm_number(arch: str) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from gpadvisor.model.machine import NAMED_BARRIERS, WARP
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.lowered import Packed
 from gpadvisor.simulator.readiness import prepare
@@ -60,7 +61,7 @@ def _special(m: Machine, v: Values, w: int, first_thread: int, index: int) -> No
     bx, by = whole[BLOCK_SIZE], whole[BLOCK_SIZE + 1]
     gx, gy = whole[GRID_SIZE], whole[GRID_SIZE + 1]
     rows = v.special[w]
-    for lane in range(32):
+    for lane in range(WARP):
         thread = first_thread + lane
         rows[0, lane] = 0
         rows[1, lane] = thread % bx
@@ -87,15 +88,15 @@ def start_block(p: Packed, m: Machine, v: Values, slot: int, at: int) -> None:
     block[BLOCK_INDEX] = index
     block[BLOCK_START] = at
     block[BULK_DONE] = 0
-    for k in range(16):
+    for k in range(NAMED_BARRIERS):
         block[BARRIER_COUNT + k] = 0
         block[BARRIER_OPEN + k] = -1
     for one in range(warps):
         w = slot * warps + one
         warp = m.warp[w]
         warp[:] = 0
-        lanes = m.whole[THREADS] - 32 * one
-        warp[LIVE] = warp[ACTIVE] = 0xFFFF_FFFF if lanes >= 32 else (1 << lanes) - 1
+        lanes = m.whole[THREADS] - WARP * one
+        warp[LIVE] = warp[ACTIVE] = 0xFFFF_FFFF if lanes >= WARP else (1 << lanes) - 1
         warp[STATE] = RUNNING
         warp[SLOT] = slot
         warp[PHASE] = 0 if number[NEXT_BLOCK] <= m.whole[FULL_WAVE] else 1
@@ -105,7 +106,7 @@ def start_block(p: Packed, m: Machine, v: Values, slot: int, at: int) -> None:
         m.trips[w, :] = 0
         v.known[w, :] = 0
         v.flag_known[w, :] = 0
-        _special(m, v, w, 32 * one, index)
+        _special(m, v, w, WARP * one, index)
         number[LIVE_WARPS] += 1
         prepare(p, m, w, at)
         warp[WAKE] = max(warp[WAKE], at)
@@ -142,7 +143,7 @@ def end_warp(p: Packed, m: Machine, v: Values, r: Results, w: int, now: int) -> 
     m.block[slot, BLOCK_WARPS] -= 1
     left = m.block[slot, BLOCK_WARPS]
     if left > 0:
-        for barrier in range(16):
+        for barrier in range(NAMED_BARRIERS):
             if m.block[slot, BARRIER_COUNT + barrier] >= left:
                 release(m, r, slot, barrier, warp[PC] - 1, w, now)
         return

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from gpadvisor.errors import UsageError
+from gpadvisor.model.machine import BLOCK_LIMITS, GRID_LIMITS
 
 POINTER_BASE: Final = 0x10_0000_0000
 POINTER_STEP: Final = 0x1000_0000
-_MAX_GRID: Final = ((1 << 31) - 1, 65535, 65535)
-_MAX_BLOCK: Final = (1024, 1024, 64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +57,7 @@ class SimulationConfig:
     max_instructions: int = 20_000_000
 
     def __post_init__(self) -> None:
-        for name, found, most in (("grid", self.grid, _MAX_GRID), ("block", self.block, _MAX_BLOCK)):
+        for name, found, most in (("grid", self.grid, GRID_LIMITS), ("block", self.block, BLOCK_LIMITS)):
             for axis, value, limit in zip("xyz", found, most, strict=True):
                 if not 1 <= value <= limit:
                     raise UsageError(f"{name}.{axis} is {value}, a launch needs 1 to {limit}")

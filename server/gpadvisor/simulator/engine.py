@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from gpadvisor.model.machine import NAMED_BARRIERS
 from gpadvisor.simulator.blocks import arrive, end_warp, release, start_block
 from gpadvisor.simulator.compiled import compiled, entry, seldom
 from gpadvisor.simulator.evaluate import evaluate
@@ -261,7 +262,7 @@ def _force(m: Machine, r: Results, now: int) -> None:
     """Nobody can ever go on: open all barriers, and count that."""
     m.number[FORCED] += 1
     for slot in range(m.whole[BLOCK_SLOTS]):
-        for barrier in range(16):
+        for barrier in range(NAMED_BARRIERS):
             if m.block[slot, BARRIER_COUNT + barrier]:
                 release(m, r, slot, barrier, -1, -1, now)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from gpadvisor.model.machine import WARP
 from gpadvisor.simulator.arithmetic import compared, logic, one_word, read_source, sum_and_carry, two_words
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.values import ALL, WORD, Slice, Values, lanes_of
@@ -18,13 +19,13 @@ def _gather(code: Slice, values: Values, w: int, i: int, k: int) -> int:
         slot = code.source_value[i, k]
         known = values.known[w, slot]
         row = values.word[w, slot]
-        for lane in range(32):
+        for lane in range(WARP):
             out[lane] = row[lane]
     elif kind == 3:
         return 0
     else:
         value = code.source_value[i, k]
-        for lane in range(32):
+        for lane in range(WARP):
             out[lane] = value
     return known
 
@@ -37,7 +38,7 @@ def _write(code: Slice, values: Values, w: int, i: int, k: int, lanes: int, know
         return
     target = values.word[w, slot]
     source = values.scratch[4 + k]
-    for lane in range(32):
+    for lane in range(WARP):
         if lanes >> lane & 1:
             target[lane] = source[lane]
     values.known[w, slot] = (values.known[w, slot] & ~lanes) | (known & lanes)
@@ -111,7 +112,7 @@ def _comparison(code: Slice, values: Values, w: int, i: int, lanes: int, known: 
         lower, sure = lanes_of(values, w, code.read[i, 1], code.read_negated[i, 1])
         known &= sure
     held = 0
-    for lane in range(32):
+    for lane in range(WARP):
         a = read_source(code, values, i, 0, lane) & WORD
         b = read_source(code, values, i, 1, lane) & WORD
         if mode & 0x200:
@@ -146,13 +147,13 @@ def _words(code: Slice, values: Values, w: int, i: int, lanes: int, known: int) 
     known &= sure
     carried = 0
     if op in (2, 3, 8, 9):
-        for lane in range(32):
+        for lane in range(WARP):
             total = sum_and_carry(code, values, i, op, lane, (first >> lane & 1) + (second >> lane & 1))
             out[lane] = total & WORD
             if total >> 32 & 1:
                 carried |= 1 << lane
     elif op in (4, 5, 19, 21, 22, 23, 24):
-        for lane in range(32):
+        for lane in range(WARP):
             low, high = two_words(code, values, i, op, lane, first >> lane & 1)
             out[lane] = high if op == 5 else low
             upper[lane] = high
@@ -163,7 +164,7 @@ def _words(code: Slice, values: Values, w: int, i: int, lanes: int, known: int) 
         if op != 5:
             _write(code, values, w, i, 1, lanes, known)
     else:
-        for lane in range(32):
+        for lane in range(WARP):
             out[lane] = one_word(code, values, i, op, lane, first >> lane & 1)
             if out[lane] != 0:
                 carried |= 1 << lane
@@ -179,7 +180,7 @@ def _across(code: Slice, values: Values, w: int, i: int, lanes: int, active: int
     known = ALL
     if code.op[i] == 14:
         row = values.special[w, code.table[i]]
-        for lane in range(32):
+        for lane in range(WARP):
             out[lane] = row[lane]
     else:
         known = _gather(code, values, w, i, 0)
@@ -188,14 +189,14 @@ def _across(code: Slice, values: Values, w: int, i: int, lanes: int, active: int
             first += 1
         value = values.scratch[0, first]
         known = ALL if known >> first & 1 else 0
-        for lane in range(32):
+        for lane in range(WARP):
             out[lane] = value
     if code.uniform[i]:
         first = 0
         while first < 31 and not active >> first & 1:
             first += 1
         value = out[first]
-        for lane in range(32):
+        for lane in range(WARP):
             out[lane] = value
     _write(code, values, w, i, 0, lanes, known)
 
@@ -222,7 +223,7 @@ def evaluate(code: Slice, values: Values, w: int, i: int, active: int) -> None:
         known = ALL
         for k in range(4):
             if code.source_kind[i, k] == 0:
-                for lane in range(32):
+                for lane in range(WARP):
                     values.scratch[k, lane] = 0
             else:
                 known &= _gather(code, values, w, i, k)

@@ -13,7 +13,7 @@ from gpadvisor.machine import code_form
 from gpadvisor.machine.timing import Timing
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
-from gpadvisor.model.machine import MachineModel
+from gpadvisor.model.machine import WARP, MachineModel
 from gpadvisor.model.program import Function, Program
 from gpadvisor.simulator.addresses import branch_predicate, is_uniform
 from gpadvisor.simulator.configuration import SimulationConfig
@@ -169,7 +169,7 @@ class _Lowering:
             parts = [part.strip() for part in instruction.operands.split(",")]
             numbers = [int(part, 16) for part in parts if part.startswith("0x")]
             code.barrier[place] = numbers[0] & 15 if numbers else 0
-            code.barrier_warps[place] = numbers[1] // 32 if len(numbers) > 1 else 0
+            code.barrier_warps[place] = numbers[1] // WARP if len(numbers) > 1 else 0
         elif instruction.partial_wait is not None:
             code.barrier[place] = instruction.partial_wait.barrier
             code.keep[place] = instruction.partial_wait.keep

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from gpadvisor.model.machine import SECTOR_BYTES
+from gpadvisor.model.machine import BANK_ROW_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES, WARP
 from gpadvisor.simulator.chance import cycles, uniform
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.lowered import Packed
@@ -93,7 +93,7 @@ def _address(p: Packed, v: Values, w: int, i: int, lanes: int) -> bool:
     if not fact[FOLLOWED]:
         return False
     out = v.scratch[0]
-    for lane in range(32):
+    for lane in range(WARP):
         out[lane] = fact[BASE_OFFSET]
     for k in range(2):
         slot = fact[BASE + k]
@@ -102,7 +102,7 @@ def _address(p: Packed, v: Values, w: int, i: int, lanes: int) -> bool:
         if lanes & ~v.known[w, slot]:
             return False
         row = v.word[w, slot]
-        for lane in range(32):
+        for lane in range(WARP):
             out[lane] += row[lane] << fact[BASE_SHIFT + k]
     return True
 
@@ -112,20 +112,20 @@ def _distinct(v: Values, lanes: int, shift: int, width: int) -> int:
     """How many different units of 2**shift bytes the lanes touch."""
     seen = v.scratch[1]
     count = 0
-    for lane in range(32):
+    for lane in range(WARP):
         if not lanes >> lane & 1:
             continue
         first = v.scratch[0, lane] >> shift
         last = (v.scratch[0, lane] + width - 1) >> shift
         for unit in range(first, last + 1):
             known = False
-            for k in range(min(count, 32)):
-                index = (count - 1 - k) & 31
+            for k in range(min(count, WARP)):
+                index = (count - 1 - k) & (WARP - 1)
                 if seen[index] == unit:
                     known = True
                     break
             if not known:
-                seen[count & 31] = unit
+                seen[count & (WARP - 1)] = unit
                 count += 1
     return count
 
@@ -158,14 +158,14 @@ def _sectors(p: Packed, v: Values, r: Results, w: int, i: int, lanes: int) -> tu
 @seldom
 def _conflicts(v: Values, lanes: int, width: int) -> int:
     """Wavefronts of a shared access: lanes in groups of 128 bytes, the busiest bank of each group."""
-    group = max(1, min(32, 128 // width))
+    group = max(1, min(WARP, BANK_ROW_BYTES // width))
     banks = v.scratch[1]
     total = 0
-    for start in range(0, 32, group):
-        for bank in range(32):
+    for start in range(0, WARP, group):
+        for bank in range(BANKS):
             banks[bank] = 0
         most = 0
-        for lane in range(start, min(32, start + group)):
+        for lane in range(start, min(WARP, start + group)):
             if not lanes >> lane & 1:
                 continue
             word = v.scratch[0, lane] >> 2
@@ -175,7 +175,7 @@ def _conflicts(v: Values, lanes: int, width: int) -> int:
                     again = True
                     break
             if not again:
-                bank = word & 31
+                bank = word & (BANKS - 1)
                 banks[bank] += 1
                 most = max(most, banks[bank])
         total += most
@@ -186,7 +186,7 @@ def _conflicts(v: Values, lanes: int, width: int) -> int:
 def _wavefronts(p: Packed, v: Values, r: Results, w: int, i: int, lanes: int) -> int:
     """Passes of a shared access: as told, by address, or the fewest."""
     width = int(p.fact[i, WIDTH])
-    fewest = max(1, -(-_population(lanes) * width // 128))
+    fewest = max(1, -(-_population(lanes) * width // BANK_ROW_BYTES))
     told = p.rate[i, WAYS]
     if told >= 0.0:
         result = max(1, int(fewest * told + 0.5))
@@ -279,5 +279,5 @@ def texture_access(p: Packed, m: Machine, i: int, now: int) -> tuple[int, int, i
     if uniform(m) < p.rate[i, L1_HIT]:
         done = start + 8 + cycles(m, p.fact[i, LATENCY], p.fact[i, LATENCY + 1])
     else:
-        done = _levels(p, m, i, start + 8, 128.0, 0.0)
+        done = _levels(p, m, i, start + 8, float(LINE_BYTES), 0.0)
     return start, start + 8 + m.whole[OPERAND_READ], done

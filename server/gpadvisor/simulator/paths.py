@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from gpadvisor.model.machine import CONVERGENCE_BARRIERS, WARP
 from gpadvisor.simulator.chance import uniform
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.lowered import Packed
@@ -74,7 +75,7 @@ def taken_lanes(p: Packed, m: Machine, v: Values, r: Results, w: int, i: int) ->
         return int(active) if stays == (chance == 1.0) else 0
     if m.whole[DIVERGENT] and 0.0 < chance < 1.0:
         lanes = 0
-        for lane in range(32):
+        for lane in range(WARP):
             if uniform(m) < chance:
                 lanes |= 1 << lane
         return int(lanes & active)
@@ -112,7 +113,7 @@ def next_split(m: Machine, w: int, now: int) -> bool:
             warp[PC] = warp[SPLIT_PC + at]
             warp[UNTIL + U_BRANCH] = now + m.whole[BRANCH_CYCLES]
             return True
-    for barrier in range(16):
+    for barrier in range(CONVERGENCE_BARRIERS):
         lanes = warp[ARRIVED + barrier] & warp[LIVE]
         if lanes:
             warp[ARRIVED + barrier] = 0

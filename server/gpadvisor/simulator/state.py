@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpadvisor.model.machine import CONVERGENCE_BARRIERS, NAMED_BARRIERS, WARP
 from gpadvisor.simulator.lowered import Lowered
 from gpadvisor.simulator.values import Values
 
@@ -70,9 +71,9 @@ HISTORY_AT: Final = HISTORY_PC + HISTORY
 SPLIT_PC: Final = HISTORY_AT + HISTORY
 SPLIT_LANES: Final = SPLIT_PC + SPLITS
 JOINED: Final = SPLIT_LANES + SPLITS
-ARRIVED: Final = JOINED + 16
-RESUME: Final = ARRIVED + 16
-RETURNS: Final = RESUME + 16
+ARRIVED: Final = JOINED + CONVERGENCE_BARRIERS
+RESUME: Final = ARRIVED + CONVERGENCE_BARRIERS
+RETURNS: Final = RESUME + CONVERGENCE_BARRIERS
 WARP_COLUMNS: Final = RETURNS + CALLS
 U_STALL, U_BRANCH, U_FETCH, U_FENCE, U_SCOREBOARD, U_SLEEP = range(6)
 
@@ -88,8 +89,8 @@ SCHEDULER_COLUMNS: Final = QUEUE_PC + 3 * QUEUE_DEPTH
 # ---- columns of Machine.block ----
 BLOCK_WARPS, BLOCK_INDEX, BLOCK_START, BULK_DONE, BULK_PC = range(5)
 BARRIER_COUNT: Final = 5
-BARRIER_OPEN: Final = 21
-BLOCK_COLUMNS: Final = 37
+BARRIER_OPEN: Final = BARRIER_COUNT + NAMED_BARRIERS
+BLOCK_COLUMNS: Final = BARRIER_OPEN + NAMED_BARRIERS
 
 # ---- rows of Machine.served: what units behind queues work off, in order ----
 SERVED_LSU, SERVED_TEX, SERVED_XU = range(3)  # a row for each scheduler from the last one on
@@ -151,12 +152,12 @@ class Results(NamedTuple):
 def empty_values(lowered: Lowered, warps: int) -> Values:
     """Registers of which nothing is known."""
     return Values(
-        word=np.zeros((warps, lowered.slots, 32), dtype=np.int64),
+        word=np.zeros((warps, lowered.slots, WARP), dtype=np.int64),
         known=np.zeros((warps, lowered.slots), dtype=np.int64),
         flag=np.zeros((warps, lowered.flags), dtype=np.int64),
         flag_known=np.zeros((warps, lowered.flags), dtype=np.int64),
-        special=np.zeros((warps, 16, 32), dtype=np.int64),
-        scratch=np.zeros((6, 32), dtype=np.int64),
+        special=np.zeros((warps, 16, WARP), dtype=np.int64),
+        scratch=np.zeros((6, WARP), dtype=np.int64),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from tree_sitter import Node
 
+from gpadvisor.model.machine import BLOCK_LIMITS
 from gpadvisor.source.edits import MAX_NAMES, NUMBER, EditSite, Replacement, SiteKind
 from gpadvisor.source.edits.nodes import arguments_of, called_name, operator_of, text_of
 from gpadvisor.source.edits.text import ParsedFile, ParsedPart
@@ -20,7 +21,6 @@ _INLINE: Final = re.compile(rb"noinline|always_inline|__inline_hint__|__forceinl
 _NUMBER: Final = re.compile(r"[0-9]{1,9}[uU]?")
 _LOADS: Final = frozenset({"__ldg", "__ldcg", "__ldca", "__ldcs", "__ldlu", "__ldcv"})
 _MAX_LINES: Final = 1_000
-_MAX_THREADS: Final = 1024
 _SMALL: Final = 16
 
 
@@ -292,7 +292,7 @@ def _constant(file: ParsedFile, kernel: str, name: str) -> Iterator[EditSite]:
         return
     positions = file.positions
     bound = next(launch_bounds(kernels[0]), None)
-    limit = _MAX_THREADS if bound is None or bound.number is None else min(bound.number, _MAX_THREADS)
+    limit = BLOCK_LIMITS[0] if bound is None or bound.number is None else min(bound.number, BLOCK_LIMITS[0])
     launches = {
         positions.line(launch.start_byte)
         for launch in file.launches
