@@ -30,8 +30,8 @@ FAST: Final = {
     "powf": "__powf",
     "sinf/cosf": "__sinf and __cosf",
     "sinf/cosf slow path": "__sinf and __cosf",
-    DIVISION_BY_CONSTANT: "a product with 1 / the constant, which the compiler may not choose",
-    FLOAT_BY_CONSTANT: "a product with 1 / the constant, which the compiler may not choose",
+    DIVISION_BY_CONSTANT: "a product with 1 / the divisor, which the compiler may not choose",
+    FLOAT_BY_CONSTANT: "a product with 1 / the divisor, which the compiler may not choose",
 }
 
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.accesses import is_local, is_stack_slot, one_way_slots, passes_stack_on
-from gpadvisor.evidence.arrays import is_indexed_by_data
+from gpadvisor.evidence.arrays import copies_parameters, is_indexed_by_data
 from gpadvisor.evidence.library_code import in_library_loop
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
 from gpadvisor.evidence.patterns import math_sequences
@@ -17,6 +17,7 @@ from gpadvisor.evidence.queries import (
     kernel_functions,
 )
 from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.kind import Kind
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function, FunctionKind
@@ -25,6 +26,7 @@ REGISTER_STEP: Final = 8  # registers are given to a warp in units of 256, 8 for
 
 
 _REGISTER_BYTES: Final = 4
+_FEWEST_WARPS: Final = 2  # for each scheduler, so that one can wait
 
 
 class LocalKind(Kind):
@@ -33,6 +35,7 @@ class LocalKind(Kind):
     SPILL = "registers spilled to local memory"
     ARRAY = "local array indexed at run time"
     BY_DATA = "local array indexed by data"
+    PARAMETER = "kernel parameter copied to local memory"
     CALL = "registers kept on the stack across calls"
     PASSED = "values passed on through local memory"
 
@@ -41,6 +44,7 @@ LOCAL_WORDS: Final = {
     LocalKind.SPILL: "a spilled register",
     LocalKind.ARRAY: "an array of the thread",
     LocalKind.BY_DATA: "an array of the thread",
+    LocalKind.PARAMETER: "a copy of a kernel parameter",
     LocalKind.CALL: "a register kept across a call",
     LocalKind.PASSED: "a value whose address is passed on",
 }
@@ -59,10 +63,12 @@ def becomes_registers(context: KernelContext) -> bool:
 def fits_shared(context: KernelContext) -> bool:
     """Whether the frames of a block fit in shared memory with as many blocks on an SM as now.
 
-    Where no launch is known it is said with the condition.
+    Where no launch is known, those of two warps for each scheduler must, and the condition is said.
     """
     if context.profile is None:
-        return True
+        sm = context.machine.sm
+        threads = _FEWEST_WARPS * sm.schedulers.value * WARP
+        return frame_bytes(context) * threads <= sm.shared_bytes.value
     launch = context.profile.launch
     shared = shared_bytes(context.program, context.kernel, context.profile) or 0
     resident = occupancy(
@@ -109,6 +115,8 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
     if not full and arrays and all(in_library_loop(functions[place[0]], place[1]) for place in arrays):
         return {}  # a library's own loops index them, as those of curand_init do
     # Of several arrays nobody can say which access belongs to which.
+    if not full and arrays and _holds_parameters(own):
+        return {(function.id, index): LocalKind.PARAMETER for function in own for index in own[function]}
     by_data = any(is_indexed_by_data(functions[function_id], index) for function_id, index in arrays)
     array = LocalKind.BY_DATA if by_data else LocalKind.ARRAY
     kinds = {}
@@ -124,6 +132,19 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
             kind = LocalKind.PASSED if index in one_way else fixed
             kinds[function.id, index] = array if (function.id, index) in arrays else kind
     return kinds
+
+
+def _holds_parameters(own: Mapping[Function, Sequence[int]]) -> bool:
+    """Whether local memory holds nothing but a copy of the kernel's parameters."""
+    owners = [function for function, indices in own.items() if indices]
+    return len(owners) == 1 and copies_parameters(
+        owners[0],
+        [
+            index
+            for index in own[owners[0]]
+            if owners[0].instructions[index].info.opclass is OpcodeClass.STORE
+        ],
+    )
 
 
 def allowed_registers(context: KernelContext) -> int:

@@ -40,6 +40,11 @@ def local_advice(context: KernelContext, places: LocalPlaces) -> str:
             "An array of the thread is indexed with values that were loaded, so that no unrolling makes "
             f"registers of it. {_by_data_cure(context)}"
         )
+    if LocalKind.PARAMETER in kinds:
+        parts.append(
+            "A parameter of the kernel that is passed by value is indexed with a value known only at run "
+            f"time, so that each thread copies it to local memory first. {_parameter_cure(context)}"
+        )
     if LocalKind.CALL in kinds:
         parts.append(_call_advice(context, places))
     if LocalKind.PASSED in kinds:
@@ -62,6 +67,8 @@ def local_cure(context: KernelContext, places: LocalPlaces) -> str:
         parts.append(_array_cure(context))
     if LocalKind.BY_DATA in kinds:
         parts.append(_by_data_cure(context))
+    if LocalKind.PARAMETER in kinds:
+        parts.append(_parameter_cure(context))
     if LocalKind.CALL in kinds:
         recursive, functions = _callees(context, places)
         parts += ["Inline the functions that are called (__forceinline__)."] if functions else []
@@ -99,6 +106,16 @@ def _by_data_cure(context: KernelContext) -> str:
     if not fits_shared(context):
         return ""
     return f"Keep the thread's array in shared memory{_if_it_fits(context)}: its index is data."
+
+
+def _parameter_cure(context: KernelContext) -> str:
+    """What to do about a parameter that each thread has a copy of."""
+    frame = frame_bytes(context)
+    size = f"{frame} bytes" if frame else "it"
+    return (
+        "Declare the parameter that is indexed at run time const __grid_constant__, so that it is read "
+        f"where it is passed, in constant memory: each thread copies {size} to local memory."
+    )
 
 
 def _if_it_fits(context: KernelContext) -> str:

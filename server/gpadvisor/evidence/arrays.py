@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -61,6 +62,33 @@ def address_registers(function: Function, access: int) -> list[Register]:
     brackets = _ADDRESS.findall(function.instructions[access].operands)
     names = set(_REGISTER.findall(brackets[-1])) if brackets else set()  # a descriptor stands before it
     return [use for use in function.instructions[access].uses if _name(use) in names]
+
+
+def copies_parameters(function: Function, stores: Iterable[int]) -> bool:
+    """Whether stores write nothing but parameters, as the compiler copies one that is indexed."""
+    copies = [_is_of_parameters(function, store) for store in stores]
+    return bool(copies) and all(copies)
+
+
+def _is_of_parameters(function: Function, store: int) -> bool:
+    """Whether all that a store writes comes from parameters, in one piece or out of their bytes."""
+    address = set(address_registers(function, store))
+    pending = [(store, used) for used in function.instructions[store].uses if used not in address]
+    visited: set[int] = set()
+    while pending and len(visited) < _SLICE_LIMIT:
+        index, register = pending.pop()
+        definitions = function.reaching.definitions(index, register)
+        if not definitions:
+            return False
+        for definition in definitions - visited:
+            visited.add(definition)
+            maker = function.instructions[definition]
+            if not maker.uses and not _PARAMETER.search(maker.operands):
+                return False
+            if is_memory(maker) and maker.info.space is not MemorySpace.CONSTANT:
+                return False
+            pending += [(definition, used) for used in maker.uses]
+    return bool(visited) and not pending
 
 
 def has_parameters(function: Function, *accesses: int) -> bool:

@@ -9,11 +9,15 @@ import struct
 from typing import Final
 
 from gpadvisor.evidence.patterns import (
+    DIVISION_BY_CONSTANT,
+    DOUBLE_DIVISION,
     FLOAT_BY_CONSTANT,
     CodeSequence,
     math_sequences,
 )
+from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.kind import Kind
 from gpadvisor.model.program import Function, FunctionKind
 
 
@@ -75,6 +79,48 @@ _ARGUMENTS: Final = 12
 
 _WORD: Final = re.compile(r"R(\d+), (?:RZ, RZ, )?(-?0x[0-9a-f]+)")
 """A register that a number is moved to."""
+
+
+class Divisor(Kind):
+    """What is known of what a double or a float is divided by."""
+
+    NUMBER = "number"
+    SAME = "same"  # for all threads: a parameter of the kernel
+    KEPT = "kept"  # over the passes of the loop around the division, or by several divisions
+    OWN = "own"  # of each division
+
+
+def divisor_of(function: Function, division: CodeSequence) -> Divisor | None:
+    """What a division of doubles, or one by a constant, divides by; None of other math."""
+    if division.kind == FLOAT_BY_CONSTANT:
+        return Divisor.NUMBER
+    if division.kind not in {DOUBLE_DIVISION, DIVISION_BY_CONSTANT}:
+        return None
+    operand = division.operand or ""
+    if "c[0x0]" in operand or _UNIFORM.search(operand):
+        return Divisor.SAME
+    if division.kind == DIVISION_BY_CONSTANT:
+        return Divisor.NUMBER
+    made = _made_at(function, division)
+    loop = function.innermost_loop(division.start)
+    passes = set() if loop is None else {*loop_indices(function, loop)}
+    if made and loop is not None and made.isdisjoint(passes):
+        return Divisor.KEPT
+    others = (one for one in math_sequences(function) if one.kind == DOUBLE_DIVISION and one != division)
+    return Divisor.KEPT if made and any(_made_at(function, one) == made for one in others) else Divisor.OWN
+
+
+_UNIFORM: Final = re.compile(r"\bUR\d")
+
+
+def _made_at(function: Function, division: CodeSequence) -> frozenset[int]:
+    """The instructions that a divisor in registers comes from."""
+    start = division.start
+    return frozenset(
+        definition
+        for used in function.instructions[start].uses
+        for definition in function.reaching.definitions(start, used)
+    )
 
 
 QUOTIENTS: Final = frozenset({"float division", FLOAT_BY_CONSTANT})

@@ -11,4 +11,5 @@ class Remedy(Kind):
 
     RESTRICT = "restrict"  # say that pointers do not overlap
     KEEP_ELEMENT = "keep element"  # an element in a variable, stored behind the loop
+    GRID_CONSTANT = "grid constant"  # a parameter that is read where it is passed, not copied
     SEVERAL_RESULTS = "several results"  # of a thread, so that it uses what it has loaded for all of them

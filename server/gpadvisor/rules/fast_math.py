@@ -45,7 +45,6 @@ Table III the three kernels of this kind gained 0.35 to 1.6 times what was match
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -55,17 +54,13 @@ from gpadvisor.estimators import constants
 from gpadvisor.estimators.busy_doubles import busy_doubles, need_doubles
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.fast_forms import FAST, gone_with_fast_forms
+from gpadvisor.estimators.fast_math_words import concrete_cures, math_advice, math_cure, shared_divisor
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.divisions import integer_divisions
 from gpadvisor.evidence.library_math import (
-    POW,
-    QUOTIENTS,
-    becomes_whole,
-    has_broken_exponent,
     is_behind_sequence,
     is_float_math,
-    is_for_rare,
     is_of_doubles,
     routine_name,
 )
@@ -85,7 +80,6 @@ from gpadvisor.evidence.queries import (
     counted,
     kernel_functions,
     latency,
-    line_text,
     percent,
     regions,
     samples,
@@ -102,7 +96,6 @@ _CODE: Final = "GPA104"
 _TITLE: Final = "exact library math"
 _COPIES: Final = 3
 """So many operations of one kind on one line are a loop that the compiler has written out."""
-_SHOWN_PLACES: Final = 2
 _BY_CONSTANT: Final = frozenset({DIVISION_BY_CONSTANT, FLOAT_BY_CONSTANT})
 
 
@@ -137,8 +130,8 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     return Match(
         title=_TITLE,
-        cure=_cure(functions, inline, helpers),
-        advice=_advice(functions, inline, helpers),
+        cure=math_cure(functions, inline, helpers),
+        advice=math_advice(functions, inline, helpers),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched)),
         adjustments=_adjustments(blame, matched, inline, helpers),
         static_sites=sites,
@@ -188,20 +181,25 @@ def _without_samples(
     )
     called = {helper.id for site, helper in _calls(functions, helpers) if site in calls}
     used = tuple(helper for helper in helpers if helper.id in called)
+    if (any(hot.values()) or used) and not concrete_cures(functions, hot, used):
+        return Rejection(
+            code=_CODE,
+            reason="library math of doubles has no fast forms, and only the program tells whether single "
+            "precision would do",
+        )
     found = static_match(
         _CODE,
         title=_TITLE,
-        advice=_advice(functions, hot, used),
-        cure=_cure(functions, hot, used),
+        advice=math_advice(functions, hot, used),
+        cure=math_cure(functions, hot, used),
         sites=(*_inline_sites(hot), *calls),
         missing="library math stands outside of loops only, where it runs once for each thread",
     )
     if isinstance(found, Rejection) or not _all_doubles(hot, used):
         return found
-    constant = [(number, one.start) for number in hot for one in hot[number] if one.kind in _BY_CONSTANT]
     return replace(
         found,
-        place=next(iter(constant), None),
+        place=shared_divisor(functions, hot),
         replaced_by="" if busy_doubles(context, functions) is None else "GPA102",  # which makes them floats
     )
 
@@ -271,89 +269,6 @@ def _nothing(functions: tuple[Function, ...]) -> str:
 def _in_integer_divisions(function: Function) -> set[int]:
     """Their reciprocal is no math of the program's."""
     return {index for sequence in integer_divisions(function) for index in sequence.indices}
-
-
-def _advice(
-    functions: tuple[Function, ...],
-    inline: dict[FunctionId, tuple[CodeSequence, ...]],
-    helpers: tuple[Function, ...],
-) -> str:
-    kinds: dict[str, Counter[str]] = {}
-    for function in functions:
-        for sequence in inline.get(function.id, ()):
-            kinds.setdefault(sequence.kind, Counter())[line_text(function, sequence.start)] += 1
-    parts = []
-    for kind, places in sorted(kinds.items(), key=lambda entry: (-sum(entry[1].values()), entry[0])):
-        where = _some([place for place, _ in places.most_common()])
-        parts.append(f"{kind} at {where}" + (f" (fast: {FAST[kind]})" if kind in FAST else ""))
-    own = sorted({routine_name(helper) for helper in helpers if not kinds or not is_for_rare(helper)})
-    if own:
-        parts.append("out-of-line " + ", ".join(own))
-    cure = _cure(functions, inline, helpers)
-    return f"Library math in the kernel: {'; '.join(parts)}. To try: {cure}."
-
-
-def _some(places: Sequence[str]) -> str:
-    """The first places, lines where some are known, and how many more there are."""
-    lines = [place for place in places if "0x" not in place]
-    shown = (lines or places)[:_SHOWN_PLACES]
-    more = len(places) - len(shown)
-    listed = ", ".join(shown)
-    return f"{listed} and {more} more place{'s' if more > 1 else ''}" if more > 0 else listed
-
-
-def _cure(
-    functions: tuple[Function, ...],
-    inline: dict[FunctionId, tuple[CodeSequence, ...]],
-    helpers: tuple[Function, ...],
-) -> str:
-    """What to do about the kinds of library math that were found."""
-    cures = []
-    kinds = {sequence.kind for sequences in inline.values() for sequence in sequences}
-    cut = [
-        line_text(function, one.start)
-        for function in functions
-        for one in inline.get(function.id, ())
-        if one.kind in QUOTIENTS and becomes_whole(function, one)
-    ]
-    single = set(kinds) & FAST.keys() - _BY_CONSTANT
-    # The routine for rare arguments belongs to the sequence that is expanded beside its call.
-    if cut:
-        cures.append(f"divide whole numbers at {cut[0]}, where the quotient becomes one")
-    if single or any(not is_of_doubles(one) and not (kinds and is_for_rare(one)) for one in helpers):
-        fast = "call the fast forms or compile with --use_fast_math if the accuracy allows"
-        where = [
-            (line_text(function, one.start), one.kind)
-            for function in functions
-            for one in inline.get(function.id, ())
-            if one.kind in single
-        ]
-        of = dict.fromkeys(
-            f"{kind} at {place} (fast: {FAST[kind]})" for (place, kind), _ in Counter(where).most_common()
-        )
-        cures.append(f"{fast}: {_some(tuple(of))}" if of else fast)
-    if _BY_CONSTANT & set(kinds):
-        by_constant = {
-            line_text(function, one.start): None
-            for function in functions
-            for one in inline.get(function.id, ())
-            if one.kind in _BY_CONSTANT
-        }
-        cures.append(f"multiply by the reciprocal of the constant at {_some(tuple(by_constant))}")
-    doubles = any("double" in kind for kind in kinds - _BY_CONSTANT)
-    if doubles or (not kinds & _BY_CONSTANT and any(is_of_doubles(helper) for helper in helpers)):
-        cures.append(
-            "use single precision where the result bears it (doubles have no fast forms), or one reciprocal "
-            "for all that is divided by the same value"
-        )
-    powers = {helper.id for helper in helpers if POW in helper.name}
-    if any(
-        call.callee in powers and not has_broken_exponent(function, call.index)
-        for function in functions
-        for call in function.calls
-    ):
-        cures.append("write pow() with a small whole exponent as a product")
-    return "; ".join(cures)
 
 
 def _adjustments(

@@ -3,11 +3,12 @@
 
 ## What it finds
 
-Stalls that loads and stores of local memory cause. Two different things live there: *spills*, registers
-that the compiler had to store to fixed places of the stack frame, and *indexed arrays*, arrays of a
-thread that are indexed with a value known only at run time. The machine code tells them apart: a spill's
-address is the stack pointer and a constant, and the place is both written and read. Without samples only
-those in loops are named, where there are loops.
+Stalls that loads and stores of local memory cause. Different things live there: *spills*, registers that
+the compiler had to store to fixed places of the stack frame; *indexed arrays*, arrays of a thread that are
+indexed with a value known only at run time; and *copied parameters*, structs passed to the kernel by value
+whose arrays are indexed so. The machine code tells them apart: a spill's address is the stack pointer and a
+constant, and the place is both written and read; into a copy goes nothing but parameters. Without samples
+only those in loops are named, where there are loops.
 
 ## Why warps stall
 
@@ -21,7 +22,9 @@ instead of long before, recompute what is cheap, narrow what is wide. If the com
 registers than the hardware allows (`__launch_bounds__`, `-maxrregcount`), raise that limit as far as the
 occupancy that the kernel needs permits; the advice names the numbers. For indexed arrays: unroll the loop
 over the index completely, so that each element becomes a register, or move the array to shared memory. One
-that data index (a histogram of each thread) has no such loop: shared memory, where the block's fit.
+that data index (a histogram of each thread) has no such loop: shared memory, where the block's fit. A
+parameter that the kernel does not change needs no copy: `const __grid_constant__` (CUDA 11.7, sm_70) lets it
+be read where it is passed, in constant memory.
 
 ## Example
 
@@ -33,6 +36,10 @@ float a[8];
 for (int i = 0; i < n; ++i) s += a[index[i] & 7];     // indexed at run time: local memory
 #pragma unroll
 for (int i = 0; i < 8; ++i) s += a[i] * w[i];         // constant indices: registers
+
+struct Tables { float sigma[16]; };
+__global__ void pairs(Tables t, ...)                             // t.sigma[k]: each thread copies t first
+__global__ void pairs(const __grid_constant__ Tables t, ...)     // read in constant memory
 ```
 
 ## When this advice is wrong
@@ -95,7 +102,9 @@ from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import SECTORS_PER_LINE
 from gpadvisor.model.program import FunctionKind
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.source.edits import SiteKind
+from gpadvisor.source.naming import name_parameter
 
 _CODE: Final = "GPA101"
 _LOCAL_SECTORS: Final = "memory_l2_theoretical_sectors_local"
@@ -126,6 +135,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             title=_heaviest(counts).value,
             advice=local_advice(context, looped),
             cure=local_cure(context, looped),
+            remedies=_remedies(counts),
             sites=_sites(context, looped),
             missing=_nothing(context, len(kinds)),
         )
@@ -142,6 +152,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         title=_heaviest(weights).value,
         advice=local_advice(context, weighty),
         cure=local_cure(context, weighty),
+        remedies=_remedies(weights),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(local)),
         adjustments=(_adjustment(weights, whole=whole),),
         static_sites=sites,
@@ -152,6 +163,10 @@ def _match(context: KernelContext) -> Match | Rejection:
         ),
         actionable=bool(local_cure(context, weighty)),
     )
+
+
+def _remedies(weights: Counter[LocalKind]) -> tuple[Remedy, ...]:
+    return (Remedy.GRID_CONSTANT,) if weights[LocalKind.PARAMETER] else ()
 
 
 def _gone(kinds: LocalPlaces, *, whole: bool) -> dict[tuple[FunctionId, int], float]:
@@ -264,6 +279,7 @@ OPTIMIZER: Final = Optimizer(
     document=__doc__ or "",
     optimized_only=True,
     edits=(SiteKind.LAUNCH_BOUNDS,),
+    naming=name_parameter,
     twins=("LocalMemoryUsage", "RegisterSpilling"),
     what_if=WhatIf.EDITED,
 )

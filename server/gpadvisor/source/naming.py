@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
@@ -158,6 +159,21 @@ def name_launch(suggestion: Suggestion, source: Sources) -> str:
     if bounds is not None:
         parts.append(f"The kernel has __launch_bounds__({bounds}) already.")
     return " ".join(parts)
+
+
+def name_parameter(suggestion: Suggestion, source: Sources) -> str:
+    """Register reuse: the type of the parameter that is copied, where one alone can be."""
+    place = suggestion.scope.location
+    facts = None if place is None else source(place.file)
+    kernel = None if facts is None or place is None else facts.kernel(place.line)
+    if kernel is None or kernel.parameters is None or Remedy.GRID_CONSTANT not in suggestion.remedies:
+        return ""
+    types = {name for name in kernel.parameters if not name.endswith("*") and not _NUMBER.search(name)}
+    return f"It is the parameter of type {types.pop()}." if len(types) == 1 else ""
+
+
+_NUMBER: Final = re.compile(r"\b(?:bool|char|short|int|long|unsigned|float|double|half|\w+_t)\d?$")
+"""A type that holds no array."""
 
 
 def name_tile(suggestion: Suggestion, source: Sources) -> str:

@@ -134,6 +134,24 @@ def test_a_constant_of_block_and_tile_is_named(text: str, tied: bool) -> None:
     assert not added(replace(reuse, remedies=()), {values.GATHER_FILE: text})
 
 
+@pytest.mark.parametrize(
+    ("parameters", "named"),
+    [
+        ("Tables t, const float* x, int n, size_t m, float4 v", "Tables"),
+        ("const Tables<4> t, double s", "Tables"),
+        ("Tables t, Cell c", ""),  # which of the two?
+        ("const float* x, int n", ""),
+    ],
+)
+def test_the_parameter_that_is_copied_is_named_by_its_type(parameters: str, named: str) -> None:
+    text = f"__global__ void pairs({parameters})\n{{\n    out[0] = t.sigma[n];\n}}\n"
+    place = replace(values.THREAD_INCREASE.scope, location=values.at(3))
+    copied = replace(values.LOOP_UNROLLING, code="GPA101", scope=place, remedies=(Remedy.GRID_CONSTANT,))
+    said = added(copied, {values.GATHER_FILE: text})
+    assert said == (f"It is the parameter of type {named}." if named else "")
+    assert not added(replace(copied, remedies=()), {values.GATHER_FILE: text})
+
+
 def test_other_rules_other_languages_and_missing_sources_stay_as_they_are() -> None:
     other = replace(values.STRENGTH_REDUCTION, code="GPA105")
     assert added(other) == ""

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPA104: what can be done about divisions of doubles, by what they divide by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.optimizer_values import context_of, listing
+
+from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.rules.fast_math import OPTIMIZER
+
+
+def _divided(divisor: str, line: int = 4) -> str:
+    """A double division as the compiler expands it."""
+    return (
+        f"MUFU.RCP64H R3, {divisor} // {line}\nDFMA R8, -R4, R2, 1 // {line}\nDFMA R8, R8, R8, R8 // {line}\n"
+        f"@P1 BRA over{line}\nCALL.REL.NOINC slow\nover{line}:\n"
+    )
+
+
+def _found(text: str, arch: str = "sm_86") -> Match | Rejection:
+    return OPTIMIZER.match(replace(context_of(listing(text, arch)), blame=None))
+
+
+def _loop(body: str, before: str = "") -> str:
+    return f"{before}again:\n{body}@P0 BRA again\nEXIT"
+
+
+@pytest.mark.parametrize(
+    ("text", "arch", "cure"),
+    [
+        (_loop(_divided("12")), "sm_86", "multiply by the reciprocal of the constant at kernel.cu:4"),
+        (
+            _loop(_divided("c[0x0][0x164]")),
+            "sm_86",
+            "multiply by the reciprocal of the parameter, passed as one of its own, at kernel.cu:4",
+        ),
+        (
+            _loop(_divided("UR7"), "ULDC UR7, c[0x0][0x214]\n"),
+            "sm_90",
+            "multiply by the reciprocal of the parameter, passed as one of its own, at kernel.cu:4",
+        ),
+        (
+            _loop(_divided("R15"), "DMUL R14, R12, R12\n"),
+            "sm_86",
+            "take one reciprocal for all that is divided by the same value at kernel.cu:4; use single",
+        ),
+        (
+            _loop(f"LDG.E.64 R14, [R20.64]\n{_divided('R15')}{_divided('R15', 9)}"),
+            "sm_86",
+            "take one reciprocal for all that is divided by the same value at kernel.cu:4, kernel.cu:9; use",
+        ),
+    ],
+    ids=["number", "parameter", "uniform register", "made before the loop", "of two divisions"],
+)
+def test_a_divisor_that_stays_has_one_reciprocal(text: str, arch: str, cure: str) -> None:
+    found = _found(text, arch)
+    assert isinstance(found, Match)
+    assert found.cure.startswith(cure)
+
+
+def test_of_other_doubles_nothing_is_said_without_samples() -> None:
+    """Each pass divides by a value of its own: only the program tells whether floats would do."""
+    found = _found(_loop(f"LDG.E.64 R14, [R20.64]\n{_divided('R15')}"))
+    assert isinstance(found, Rejection)
+    assert "no fast forms" in found.reason
