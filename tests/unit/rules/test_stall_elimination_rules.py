@@ -78,8 +78,8 @@ def test_the_place_of_an_array_without_samples_is_in_the_innermost_loop() -> Non
     [
         (64, 32, "so that the array is in registers, or keep it in shared memory"),
         (64, 256, "so that the array is in registers."),  # 16 KiB more for each block leave fewer on an SM
-        (1024, 256, "fit neither in its registers nor in shared memory"),
-        (1024, 32, "fit neither in its registers nor in shared memory"),
+        (1024, 256, "fit neither in its registers nor there"),
+        (1024, 32, "fit neither in its registers nor there"),
     ],
 )
 def test_an_array_goes_where_it_fits(stack: int, block: int, words: str) -> None:
