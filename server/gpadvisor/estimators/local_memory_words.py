@@ -91,8 +91,8 @@ def _array_cure(context: KernelContext) -> str:
         return (
             f"{shared[0].upper()}{shared[1:]}: {frame} bytes are more than the registers of a thread hold."
             if shared
-            else "Make the array smaller, or let the threads of a warp or block work on one together in shared "
-            f"memory: {frame} bytes of each thread fit neither in its registers nor there."
+            else "Make the array smaller, or let the threads of a warp or block work on one together in "
+            f"shared memory: {frame} bytes of each thread fit neither in its registers nor there."
         )
     alternative = f", or {shared}" if shared else ""
     return (

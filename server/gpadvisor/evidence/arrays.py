@@ -9,6 +9,8 @@ from functools import lru_cache
 from typing import Final
 
 from gpadvisor.evidence.accesses import is_memory
+from gpadvisor.evidence.loops import loop_comparisons
+from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.instruction import MemorySpace, Register
 from gpadvisor.model.program import Function
 
@@ -127,9 +129,31 @@ def _base(function: Function, access: int) -> frozenset[str]:
 
 
 def is_indexed_by_data(function: Function, access: int) -> bool:
-    """Whether an access's address depends on what was loaded from memory that is not the thread's own."""
-    makers = (function.instructions[index] for index in address_makers(function, access))
-    return any(is_memory(maker) and maker.info.space not in _OWN for maker in makers)
+    """Whether an access's address depends on what was loaded from memory that is not the thread's own.
+
+    What only ends a loop is no index: the rest of an unrolled loop begins at a multiple of it.
+    """
+    return any(
+        index not in _bounds(function) and _is_data(function, index)
+        for index in address_makers(function, access)
+    )
+
+
+def _is_data(function: Function, index: int) -> bool:
+    instruction = function.instructions[index]
+    return is_memory(instruction) and instruction.info.space not in _OWN
+
+
+@lru_cache(maxsize=64)
+def _bounds(function: Function) -> frozenset[int]:
+    """Loads in front of a loop that the comparison at its end depends on."""
+    bounds: set[int] = set()
+    for loop in function.loops:
+        indices = set(loop_indices(function, loop.id))
+        for compare in loop_comparisons(function, loop.id):
+            makers = _makers(function, [(compare, used) for used in function.instructions[compare].uses])
+            bounds |= {index for index in makers - indices if _is_data(function, index)}
+    return frozenset(bounds)
 
 
 _OWN: Final = frozenset({MemorySpace.CONSTANT, MemorySpace.LOCAL})
@@ -138,7 +162,11 @@ _OWN: Final = frozenset({MemorySpace.CONSTANT, MemorySpace.LOCAL})
 @lru_cache(maxsize=512)
 def address_makers(function: Function, access: int) -> frozenset[int]:
     """The instructions that an access's address is made by, back to what was loaded."""
-    pending = [(access, register) for register in address_registers(function, access)]
+    return _makers(function, [(access, register) for register in address_registers(function, access)])
+
+
+def _makers(function: Function, pending: list[tuple[int, Register]]) -> frozenset[int]:
+    """The instructions that registers come from where they are used, back to what was loaded."""
     visited: set[int] = set()
     while pending and len(visited) < _SLICE_LIMIT:
         index, register = pending.pop()

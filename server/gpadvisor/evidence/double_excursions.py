@@ -7,10 +7,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.patterns import WINDOW, CodeSequence, opcode_index, uses
 from gpadvisor.model.instruction import (
     Instruction,
+    MemorySpace,
     OpcodeClass,
+    Register,
     RegisterFile,
     register_file,
 )
@@ -98,6 +101,7 @@ _TWO_REGISTERS: Final = re.compile(r"R\d+, -?R\d+(?:\.reuse)?, -?R\d+(?:\.reuse)
 
 
 def _through_doubles(function: Function, start: int) -> frozenset[int] | None:
+    """A conversion to double, the arithmetic on it, and the conversion back; None where doubles join it."""
     reached = set(function.instructions[start].defs)
     chain = {start}
     for index in range(start + 1, min(start + WINDOW, len(function.instructions))):
@@ -108,6 +112,26 @@ def _through_doubles(function: Function, start: int) -> frozenset[int] | None:
         if instruction.opcode == "F2F" and instruction.modifiers[:2] == _TO_FLOAT:
             return frozenset({*chain, index}) if len(chain) > 1 else None
         if instruction.info.opclass is OpcodeClass.FLOAT64:
+            if not all(used in reached or _is_of_floats(function, index, used) for used in instruction.uses):
+                return None
             chain.add(index)
             reached.update(instruction.defs)
     return None
+
+
+def _is_of_floats(function: Function, index: int, register: Register) -> bool:
+    """Whether a register holds a number, or a double that nothing but floats and numbers went into."""
+    pending, visited = [(index, register)], set[int]()
+    while pending:
+        at, read = pending.pop()
+        for definition in function.reaching.definitions(at, read) - visited:
+            visited.add(definition)
+            instruction = function.instructions[definition]
+            if instruction.opcode == "F2F" and instruction.modifiers[:2] == _TO_DOUBLE:
+                continue
+            if len(visited) > WINDOW:
+                return False
+            if is_memory(instruction) and instruction.info.space is not MemorySpace.CONSTANT:
+                return False
+            pending += [(definition, used) for used in instruction.uses]
+    return True

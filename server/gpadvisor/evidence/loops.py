@@ -141,12 +141,7 @@ class _Counter:
 
 def _counter(function: Function, loop: LoopId, indices: list[int]) -> _Counter | None:
     """The comparison that ends the loop, with a register behind it that steps by a constant."""
-    for latch in _latches(function, loop):
-        deciding = [use for use in function.instructions[latch].uses if register_file(use) in _PREDICATES]
-        # A guard, or the operand of a branch on a predicate of the whole warp (``BRA.U UP0, ...``).
-        compare = last_writer(function, indices, deciding[0], latch) if deciding else None
-        if compare is None or function.instructions[compare].opcode not in _COMPARES:
-            continue
+    for compare in loop_comparisons(function, loop):
         visited = {compare}
         pending = [(compare, 0)]
         while pending:
@@ -160,6 +155,20 @@ def _counter(function: Function, loop: LoopId, indices: list[int]) -> _Counter |
                     visited.add(writer)
                     pending.append((writer, depth + 1))
     return None
+
+
+@lru_cache(maxsize=256)
+def loop_comparisons(function: Function, loop: LoopId) -> tuple[int, ...]:
+    """The comparisons that decide at a loop's end whether it goes on."""
+    indices = loop_indices(function, loop)
+    result = []
+    for latch in _latches(function, loop):
+        deciding = [use for use in function.instructions[latch].uses if register_file(use) in _PREDICATES]
+        # A guard, or the operand of a branch on a predicate of the whole warp (``BRA.U UP0, ...``).
+        compare = last_writer(function, indices, deciding[0], latch) if deciding else None
+        if compare is not None and function.instructions[compare].opcode in _COMPARES:
+            result.append(compare)
+    return tuple(result)
 
 
 def last_writer(function: Function, indices: list[int], register: Register, before: int) -> int | None:

@@ -55,6 +55,37 @@ def test_what_the_thread_writes_itself_is_an_array_of_its_own(changed: str) -> N
     assert "__grid_constant__" not in found.cure
 
 
+COUNTED = """
+    LDG.E R20, [R2.64]
+    {first}
+    again:
+    IADD3 R12, R12, 0x4, RZ
+    STL [R12], R21
+    IADD3 R22, R22, 0x1, RZ
+    ISETP.GE.AND P0, PT, R22, R20, PT
+    @P0 BRA again
+    EXIT
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "title"),
+    [
+        (
+            "LOP3.LUT R14, R20, 0xfffffffc, RZ, 0xc0, !PT\nIMAD R12, R14, 0x4, R1",
+            "local array indexed at run time",
+        ),
+        ("LDG.E R14, [R4.64]\nIMAD R12, R14, 0x4, R1", "local array indexed by data"),
+    ],
+    ids=["the rest of an unrolled loop", "an index that was loaded"],
+)
+def test_the_number_of_passes_is_no_index(first: str, title: str) -> None:
+    """After a list of neighbours whose length was loaded: its last passes begin at a multiple of four."""
+    found = OPTIMIZER.match(context_of(listing(COUNTED.format(first=first), facts=FACTS)))
+    assert isinstance(found, Match)
+    assert found.title == title
+
+
 @pytest.mark.parametrize(("stack", "told"), [(400, True), (401, False)])
 def test_frames_of_eight_warps_fit_in_shared_memory_or_nothing_is_said(stack: int, told: bool) -> None:
     """100 KiB of an SM of compute capability 8.6 are 400 bytes for each of 256 threads."""

@@ -258,7 +258,8 @@ def _divided(divisor: str, line: int) -> str:
 def test_doubles_that_become_floats_need_no_other_change(busy: float, codes: list[str]) -> None:
     """After a series in floats whose one line was told both to be in float and to divide by less."""
     divided = _divided("R15", 26)
-    text = f"LDG.E R15, [R20.64] // 24\nagain:\nF2F.F64.F32 R6, R4 // 26\nDADD R8, R8, R6 // 26\n{divided}F2F.F32.F64 R4, R8 // 26\n"
+    series = f"F2F.F64.F32 R6, R4 // 26\nDADD R8, R8, R6 // 26\n{divided}F2F.F32.F64 R4, R8 // 26\n"
+    text = f"LDG.E R15, [R20.64] // 24\nagain:\n{series}"
     pipe = "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active"
     context = context_of(listing(f"{text}@P0 BRA again\nEXIT", "sm_75"), [], metrics={pipe: busy})
     context = replace(context, blame=None)
