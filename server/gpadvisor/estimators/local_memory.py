@@ -10,7 +10,7 @@ from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.accesses import is_local, is_stack_slot, one_way_slots, passes_stack_on
 from gpadvisor.evidence.arrays import copies_parameters, is_indexed_by_data
-from gpadvisor.evidence.library_code import in_library_loop
+from gpadvisor.evidence.library_code import in_library_loop, makes_random_numbers
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
 from gpadvisor.evidence.patterns import math_sequences
 from gpadvisor.evidence.queries import (
@@ -112,8 +112,12 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
     }
     full = _registers_full(context)
     functions = context.program.functions
-    if not full and arrays and all(in_library_loop(functions[place[0]], place[1]) for place in arrays):
-        return {}  # a library's own loops index them, as those of curand_init do
+    librarys = [
+        in_library_loop(functions[function_id], index) or makes_random_numbers(functions[function_id], index)
+        for function_id, index in arrays
+    ]
+    if not full and librarys and all(librarys):
+        return {}  # those of curand_init, or a state of quasi-random numbers
     # Of several arrays nobody can say which access belongs to which.
     if not full and arrays and _holds_parameters(own):
         return {(function.id, index): LocalKind.PARAMETER for function in own for index in own[function]}

@@ -12,7 +12,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
 from gpadvisor.estimators.utilisation import L1_DATA, L1_REQUESTS, measured_loads
-from gpadvisor.evidence.library_code import library_loops
+from gpadvisor.evidence.library_code import library_loops, makes_random_numbers
 from gpadvisor.evidence.queries import (
     by_place,
     causes,
@@ -27,8 +27,6 @@ from gpadvisor.model.advice import Adjustment, Match, StaticSite
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.program import Function
 
-_HEADER: Final = "/curand_kernel.h"
-"""Its only loops are those that skip ahead: numbers are made without any."""
 _ENDS: Final = (constants.MIDDLE, constants.MOST_OF, 1.0)
 """Of the instructions that skip ahead, those that go at the low end, expected, and at the high end."""
 _TITLE: Final = "random states skip ahead to a sequence for each thread"
@@ -92,12 +90,15 @@ def _left(context: KernelContext, gone: dict[tuple[FunctionId, int], float]) -> 
 
 
 def _skipping(function: Function) -> list[int]:
-    """Instructions of loops in cuRAND's header that stand at a caller's line."""
+    """Instructions of loops in cuRAND's header that stand at a caller's line.
+
+    Its only loops are those that skip ahead: numbers are made without any.
+    """
     inside = {index for loop in library_loops(function) for index in loop_indices(function, loop)}
     return [
         index
         for index in sorted(inside)
-        if (line := function.lines[index]) is not None
+        if makes_random_numbers(function, index)
+        and (line := function.lines[index]) is not None
         and line.location not in line.library
-        and f"/{line.library[0].file}".replace("\\", "/").endswith(_HEADER)
     ]

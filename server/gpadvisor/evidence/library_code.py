@@ -18,6 +18,16 @@ def in_library_loop(function: Function, index: int) -> bool:
     return not library_loops(function).isdisjoint(function.enclosing_loops(index))
 
 
+def makes_random_numbers(function: Function, index: int) -> bool:
+    """Whether an instruction is of cuRAND's device functions, with the states that they keep."""
+    line = function.lines[index]
+    return (
+        line is not None
+        and bool(line.library)
+        and f"/{line.library[0].file}".replace("\\", "/").endswith("/curand_kernel.h")
+    )
+
+
 @lru_cache(maxsize=64)
 def library_loops(function: Function) -> frozenset[LoopId]:
     """The loops of which every line is a library's."""

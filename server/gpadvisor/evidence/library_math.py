@@ -157,4 +157,6 @@ def becomes_whole(function: Function, division: CodeSequence) -> bool:
             return "TRUNC" in instruction.modifiers  # as a cast does, and not the reduction of a sine
         elif moves or instruction.opcode == "FMUL":
             reached.update(instruction.defs)
+        else:
+            reached.difference_update(instruction.defs)
     return False

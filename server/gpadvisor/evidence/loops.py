@@ -151,7 +151,9 @@ def _counter(function: Function, loop: LoopId, indices: list[int]) -> _Counter |
                 if step is not None:
                     return _Counter(function.instructions[compare], step, register, direct=depth == 0)
                 writer = last_writer(function, indices, register, index)
-                if writer is not None and writer not in visited and depth < _COUNTER_DEPTH:
+                # What a pass loads is no count: the loop ends where the data say so.
+                counts = writer is not None and function.instructions[writer].info.space is None
+                if writer is not None and counts and writer not in visited and depth < _COUNTER_DEPTH:
                     visited.add(writer)
                     pending.append((writer, depth + 1))
     return None

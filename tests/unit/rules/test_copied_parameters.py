@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
+from gpadvisor.evidence.accesses import is_local
 from gpadvisor.model.advice import Match
 from gpadvisor.model.blame import DependencyClass
-from gpadvisor.model.program import KernelFacts
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.program import KernelFacts, LineEntry
 from gpadvisor.model.remedy import Remedy
 from gpadvisor.rules.register_reuse import OPTIMIZER
 
@@ -86,8 +88,22 @@ def test_the_number_of_passes_is_no_index(first: str, title: str) -> None:
     assert found.title == title
 
 
+@pytest.mark.parametrize(("header", "told"), [("curand_kernel.h", False), ("array.h", True)])
+def test_a_state_of_quasi_random_numbers_is_the_librarys_array(header: str, *, told: bool) -> None:
+    """Its direction numbers are indexed by a counter's lowest bit; an array class holds the caller's."""
+    context = context_of(listing(f"store| STL [R1], R20\n{LOOP}", facts=FACTS))
+    (function,) = context.program.functions
+    inside = SourceLocation(f"/usr/local/cuda/include/{header}", 240)
+    lines = tuple(
+        LineEntry(SourceLocation("kernel.cu", 9), library=(inside,) if is_local(instruction) else ())
+        for instruction in function.instructions
+    )
+    program = replace(context.program, functions=(replace(function, lines=lines),))
+    assert isinstance(OPTIMIZER.match(replace(context, program=program)), Match) == told
+
+
 @pytest.mark.parametrize(("stack", "told"), [(400, True), (401, False)])
-def test_frames_of_eight_warps_fit_in_shared_memory_or_nothing_is_said(stack: int, told: bool) -> None:
+def test_frames_of_eight_warps_fit_in_shared_memory_or_nothing_is_said(stack: int, *, told: bool) -> None:
     """100 KiB of an SM of compute capability 8.6 are 400 bytes for each of 256 threads."""
     text = f"store| STL [R1], R20\nLDG.E R11, [R2.64]\nIMAD R12, R11, 0x4, R1\n{LOOP}"
     found = OPTIMIZER.match(context_of(listing(text, facts=replace(FACTS, stack_bytes=stack))))

@@ -66,3 +66,24 @@ def test_of_other_doubles_nothing_is_said_without_samples() -> None:
     found = _found(_loop(f"LDG.E.64 R14, [R20.64]\n{_divided('R15')}"))
     assert isinstance(found, Rejection)
     assert "no fast forms" in found.reason
+
+
+_TO_FLOAT = "I2F R5, R4 // 6\nFFMA R6, R5, R9, RZ // 6\nFCHK P1, R5, 255 // 6\nFFMA R7, R6, R9, R6 // 6\n"
+"""A whole number divided by a constant, as the compiler expands it."""
+
+
+@pytest.mark.parametrize(
+    ("after", "whole"),
+    [
+        ("F2I.TRUNC R8, R7 // 7\n", True),
+        ("FMUL R8, R7, R12 // 7\nF2I.TRUNC R8, R8 // 7\n", True),
+        ("FADD R7, R7, R12 // 7\nF2I.TRUNC R8, R7 // 7\n", False),
+    ],
+    ids=["cut", "multiplied and cut", "another value in its register"],
+)
+def test_a_quotient_that_becomes_whole_is_one_of_whole_numbers(after: str, *, whole: bool) -> None:
+    """As an index into an image; not as a color from 0 to 1 that is filtered before it is a byte again."""
+    text = f"{_TO_FLOAT}@!P1 BRA over // 6\nCALL.REL.NOINC slow // 6\nover:\n{after}"
+    found = _found(_loop(text))
+    assert isinstance(found, Match)
+    assert ("divide whole numbers at kernel.cu:6" in found.cure) == whole

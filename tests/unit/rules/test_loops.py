@@ -17,6 +17,7 @@ from gpadvisor.evidence.loops import (
     measured_trips,
 )
 from gpadvisor.evidence.reordering import room_to_move
+from gpadvisor.evidence.rolled_loops import rolled_loops
 from gpadvisor.model.ids import LoopId
 
 FIRST = LoopId(0)
@@ -48,6 +49,18 @@ def test_a_counter_of_the_whole_warp() -> None:
     )
     assert _facts(code).step == 1
     assert loop_overhead(code.program.functions[0], FIRST) == {1, 2, 4}
+
+
+def test_a_loop_that_ends_where_what_it_loads_says_so_counts_nothing() -> None:
+    """As a partition, which goes on while the elements are less than the pivot."""
+    body = "IADD3 R6, P1, R6, 0x4, RZ\nLDG.E R2, [R6.64]"
+    code = _loop(body, end="ISETP.LT.AND P0, PT, R2, R9, PT")
+    assert _facts(code).step is None
+    assert not rolled_loops(code.program, "kernel")
+    counted = f"{body}\nFADD R8, R2, R8\nIADD3 R4, R4, 0x1, RZ"
+    code = _loop(counted, end="ISETP.LT.AND P0, PT, R4, R9, PT")
+    assert _facts(code).step == 1
+    assert len(rolled_loops(code.program, "kernel")) == 1
 
 
 def test_what_runs_on_every_pass() -> None:
