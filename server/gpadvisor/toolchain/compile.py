@@ -38,6 +38,7 @@ _NO_HOST_COMPILER: Final = re.compile(
 _ERRORS_SHOWN: Final = 3
 _OUT_OF_MEMORY: Final = re.compile(r"\bout of memory\b|std::bad_alloc|virtual memory exhausted")
 _TEXTURES: Final = "texture is not a template"
+_OTHER_TARGET: Final = "not supported on .target"
 
 
 def compile_source(
@@ -294,6 +295,8 @@ def _does_not_compile(job: Job, compiler: str, log: str) -> CompileError:
         advice = (
             "CUDA 12 removed texture references: use texture objects, or name an older nvcc by GPADVISOR_NVCC"
         )
+    elif any(_OTHER_TARGET in message.message for message in messages):
+        advice = "name the architecture that it is for, such as --arch sm_90a or sm_100a"
     sentence = (
         f"{job.source.name} does not compile for {job.arch} by {compiler}: "
         f"{'; '.join(shown or others).rstrip('.')}; {advice}"

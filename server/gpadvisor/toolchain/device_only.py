@@ -42,6 +42,7 @@ _ASKED_FOR: Final = {
     "--extended-lambda": "--extended-lambda",
     "requires separate compilation mode": "--relocatable-device-code=true",
     "Unresolved extern": "--relocatable-device-code=true",
+    'identifier "concept" is undefined': "--std=c++20",
     "required runtime APIs are not declared": "--pre-include=cuda_device_runtime_api.h",
 }
 # Headers of libraries that host code calls, and what device code gets through them.
@@ -192,7 +193,9 @@ class _Reduction:
         """Options that a compiler asks for and did not get yet."""
         sentence = " ".join(one.message for one in error.messages)
         wanted = dict.fromkeys(option for words, option in _ASKED_FOR.items() if words in sentence)
-        return [option for option in wanted if option not in (*self._job.options, *self._options)]
+        given = {*self._job.options, *self._options}
+        names = {option.partition("=")[0] for option in given if option.startswith("--std=")}
+        return [option for option in wanted if option not in given and option.partition("=")[0] not in names]
 
     # Headers
 

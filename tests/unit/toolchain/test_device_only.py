@@ -127,6 +127,31 @@ def test_kernels_that_launch_kernels_are_compiled_for_that(tmp_path: Path) -> No
     assert "compiled with --relocatable-device-code=true" in words
 
 
+CONCEPT = (
+    "template <typename T>\nconcept Small = sizeof(T) < 8;\n"
+    "template <Small T> __device__ T half(T a) { return a / 2; }\n"
+)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_source_with_concepts_is_compiled_as_the_standard_that_has_them(tmp_path: Path) -> None:
+    path = project(tmp_path, k=CONCEPT + KERNEL.replace("*= 2", "= half(*a)"))
+    found, words = said(path)
+    assert found.keys() == {"_Z1kPf"}
+    assert "compiled with --std=c++20, which it needs" in words
+    with pytest.raises(CompileError, match="concept"):
+        compile_source(path, arch="sm_80", settings=CompileSettings(flags=("-std=c++17",)))
+
+
+@pytest.mark.usefixtures("compiler")
+def test_code_for_another_architecture_names_the_next_step(tmp_path: Path) -> None:
+    asm = 'asm volatile("setmaxnreg.inc.sync.aligned.u32 64;");'
+    path = project(tmp_path, k=KERNEL.replace("{", f"{{ {asm}"))
+    with pytest.raises(CompileError, match=r"not supported on .target 'sm_80'.*such as --arch sm_90a"):
+        compile_source(path, arch="sm_80")
+    assert kernels(compile_source(path, arch="sm_90a").cubin).keys() == {"_Z1kPf"}
+
+
 @pytest.mark.usefixtures("compiler")
 def test_headers_of_the_libraries_bring_what_device_code_takes_of_them(tmp_path: Path) -> None:
     path = project(
