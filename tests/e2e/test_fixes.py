@@ -251,7 +251,7 @@ def test_planted_patterns(name: str, code: str, change: str) -> None:
 
 def test_a_fix_that_does_not_remove_the_pattern_says_so(source: Callable[[str], Path]) -> None:
     path = source(GENERIC)
-    one = finding("GPA102", 4, title="single precision computed in double precision")
+    one = finding("GPA102", 4, remedies=(Remedy.IN_FLOAT,))
     fix = offered(path, GENERIC, one, "float_literals")
     check = checked(path, GENERIC, fix)
     assert check.pattern is PatternState.STAYS
@@ -294,7 +294,7 @@ def test_options_and_includes_are_those_of_the_original(source: Callable[[str], 
         "arguments": ["nvcc", "-Iinclude", "-DHALF=1.0f", "-c", "kernel.cu"],
     }
     (path.parent / "compile_commands.json").write_text(json.dumps([command]), encoding="utf-8")
-    one = finding("GPA102", 7, "scale", title="double")
+    one = finding("GPA102", 7, "scale", remedies=(Remedy.IN_FLOAT,))
     check = checked(path, text, offered(path, text, one, "float_literals"))
     assert check.pattern is PatternState.GONE, check.message
 

@@ -9,6 +9,7 @@ from gpadvisor.model.kind import Kind
 class Remedy(Kind):
     """What the words of a suggestion ask for."""
 
+    IN_FLOAT = "in float"  # compute in single precision what is computed in doubles
     RESTRICT = "restrict"  # say that pointers do not overlap
     KEEP_ELEMENT = "keep element"  # an element in a variable, stored behind the loop
     GRID_CONSTANT = "grid constant"  # a parameter that is read where it is passed, not copied

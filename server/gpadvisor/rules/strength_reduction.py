@@ -96,6 +96,7 @@ from gpadvisor.model.blame import Blame, Role
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe
 from gpadvisor.model.program import Function, FunctionKind
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_arithmetic
@@ -119,6 +120,7 @@ _TITLES: Final = {
     "library": "slow arithmetic of library math",
     "other": "dependence on slow arithmetic",
 }
+_IN_FLOAT: Final = (Remedy.IN_FLOAT,)
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -147,6 +149,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             sites=sites,
             missing="no integer division by an unknown value and no float-double-float conversion in a "
             "loop or more than once",
+            remedies=_IN_FLOAT if any(doubles.values()) or busy is not None else (),
         )
         if busy is not None:
             kinds["double"] = (*kinds["double"], *busy.sites)
@@ -159,10 +162,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     of_division = in_division & by_role(blame, Role.BLAMED, Role.SELF)
     slow |= of_division
     if not samples(blame, slow):
-        return Rejection(
-            code=_CODE,
-            reason="no stall on arithmetic of 10 or more cycles, nor on its pipes",
-        )
+        return Rejection(code=_CODE, reason="no stall on arithmetic of 10 or more cycles, nor on its pipes")
     masks = _masks(context, blame, slow, of_division, in_double)
     weights = Counter({kind: samples(blame, mask) for kind, mask in masks.items()})
     leading = max(weights, key=lambda kind: weights[kind])
@@ -177,6 +177,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         static_sites=sites,
         relieves=_reliefs(context, functions, divisions, doubles),
         titles=_titles(blame, masks),
+        remedies=_IN_FLOAT if weights["double"] or weights["rate"] else (),
         place=(FunctionId(int(blame.rows.function[worst])), int(causes(blame)[worst])),
         # Of the rest nothing but the program itself tells whether there is a cheaper form.
         actionable=weights["library"] + weights["other"] <= (1 - 1 / _NOTABLE_PART) * sum(weights.values()),
@@ -239,8 +240,7 @@ def _worth_naming(functions: tuple[Function, ...], sites: tuple[StaticSite, ...]
     return sites if len(sites) > 1 else ()
 
 
-_DIVISION_LEFT: Final = 2
-"""Of a division's instructions, those that multiplying by a known reciprocal still needs."""
+_DIVISION_LEFT: Final = 2  # of its instructions, those that multiplying by a known reciprocal needs
 
 
 def _reliefs(

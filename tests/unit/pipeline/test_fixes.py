@@ -85,7 +85,7 @@ def test_literals_in_an_exact_comparison_need_no_question() -> None:
 
 def test_literals_of_unknown_types_only_where_the_finding_names_doubles() -> None:
     assert not offered(GATHER, finding("GPA102", 11, "gather"))
-    named = finding("GPA102", 11, "gather", title="single precision computed in double precision")
+    named = finding("GPA102", 11, "gather", remedies=(Remedy.IN_FLOAT,))
     assert [fix.change for fix in offered(GATHER, named)] == ["float_literals"]
 
 

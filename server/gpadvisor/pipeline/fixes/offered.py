@@ -197,7 +197,7 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _float_literals(case: _Case) -> Iterator[Fix]:
-    named = _names_doubles(case.finding)
+    named = Remedy.IN_FLOAT in case.finding.remedies
     sites = [site for site in case.sites(SiteKind.FLOAT_LITERALS) if site.sure or named]
     if not sites:
         return
@@ -213,12 +213,6 @@ def _float_literals(case: _Case) -> Iterator[Fix]:
         else "changes rounding: the expression is then computed in single precision",
         preferred=exact,  # nothing is changed without asking that could change results
     )
-
-
-def _names_doubles(finding: Finding) -> bool:
-    """Whether the finding says that the line converts to double or computes in it."""
-    texts = (finding.title, finding.message, finding.advice, *(one.message for one in finding.related))
-    return any(word in text for text in texts for word in ("double", "F64", "DADD", "DMUL", "DFMA"))
 
 
 def _reciprocal(case: _Case) -> Iterator[Fix]:
