@@ -30,6 +30,13 @@ def test_the_mark_goes_with_the_comment_before_anything_is_saved(text: str, reas
     assert found.finding.suppressed == reason
 
 
+def test_a_finding_that_is_set_aside_keeps_the_reason_that_was_read_with_it() -> None:
+    text = SOURCE.replace(LINE, LINE + "  // gpadvisor: ignore[GPA202] of today")
+    file = file_analysis(findings=(finding(suppressed="of the analysis"),))
+    (found,) = quieted(placed(analysis(files=(file,)), text), text).findings
+    assert found.finding.suppressed == "of the analysis"
+
+
 def _layer(value: EditorAnalysis, text: str, *, is_profile: bool) -> PlacedLayer:
     entry = Entry(key=str(is_profile), analysis=value, is_profile=is_profile, age=0.0)
     return PlacedLayer(entry=entry, analysis=value, file=placed(value, text))

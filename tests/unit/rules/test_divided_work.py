@@ -169,3 +169,6 @@ def test_where_one_warp_works_its_work_is_to_be_divided(held: float, busy: float
     device = replace(context.profile.device, sms=20)
     found = block_increase.OPTIMIZER.match(replace(context, profile=replace(context.profile, device=device)))
     assert (isinstance(found, Match) and "one of 320 warps does all of it" in found.title) is told
+    if told:  # whatever else would gain is of a warp that then does little
+        assert isinstance(found, Match)
+        assert (found.leads, found.alone) == (True, True)

@@ -147,6 +147,7 @@ def test_registers_kept_across_calls_are_told() -> None:
     found = _match(register_reuse, context_of(listing(text)))
     assert found.title == "registers kept on the stack across calls"
     assert "__forceinline__" in found.advice
+    assert found.cure == "Inline the functions that are called (__forceinline__)."
 
 
 def test_what_is_passed_by_address_is_no_spill() -> None:
@@ -178,6 +179,7 @@ def test_recursion_cannot_be_inlined() -> None:
     found = _match(register_reuse, context_of(listing(text)))
     assert "deep calls itself" in found.advice
     assert "__forceinline__" not in found.advice
+    assert found.cure == "Write deep, which calls itself, as a loop."
 
 
 _ACCIDENT = """
