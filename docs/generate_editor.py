@@ -38,7 +38,7 @@ _FIRST = ("annotations", "run", "profile.command", "analysis.arch", "analysis.fl
 _GROUPS = {
     "What Is Shown": ("enable", "codeLens", "inlayHints", "hover", "gutter", "stale"),
     "Which Findings": ("report", "severity", "rules"),
-    "Profiles": ("profiles", "profile"),
+    "Profiles and Timelines": ("profiles", "profile", "timeline"),
     "Analysis": ("analysis", "debounceMilliseconds"),
     "Programs and Environment": ("nvcc", "nvdisasm", "interpreter", "importStrategy", "wheelFolder"),
     "Logs": ("logLevel", "trace"),

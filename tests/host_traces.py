@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.hpctoolkit_writer import LEXICAL, LINE, Node, write_database
+
 _COPIES = {"HtoD": (1, 0, 2), "DtoH": (2, 2, 0)}
 _SHAPE = (1, 1, 1, 32, 1, 1)
 
@@ -172,3 +174,29 @@ def _events(host: Host) -> list[dict[str, object]]:
         event(*inner, cat="python_function", name="<built-in method run>", **thread)
         event(*inner, cat="cuda_runtime", name=call.name, args={"correlation": at}, **thread)
     return events
+
+
+def write_waiting_database(folder: Path) -> Path:
+    """A database of HPCToolkit: twenty kernels of /src/app.cu:3, each waited for in line 4."""
+    work = Node(5, function=("work()", "x.gpubin", 64), values={(1, "GKER (sec)"): 1.0})
+    launch = Node(
+        6,
+        function=("cudaLaunchKernel", "/bin/app", 1),
+        children=[Node(4, function=("<gpu kernel>", "", 0), children=[work])],
+    )
+    wait = Node(8, function=("cudaDeviceSynchronize", "/bin/app", 2))
+    lines = [
+        Node(7, line=("/src/app.cu", 3), relation=LEXICAL, lexical=LINE, children=[launch]),
+        Node(9, line=("/src/app.cu", 4), relation=LEXICAL, lexical=LINE, children=[wait]),
+    ]
+    tree = Node(2, function=("solve", "/bin/app", 0), children=lines)
+    stream, thread = [], []
+    for at in range(0, 20_000, 1_000):
+        stream += [(at + 100, 5), (at + 700, 0)]
+        thread += [(at, 7), (at + 100, 8), (at + 710, 2)]
+    return write_database(
+        folder,
+        [Node(1, children=[tree])],
+        ranks={1: {"GPUCONTEXT": 1, "GPUSTREAM": 7}, 2: {"THREAD": 0}},
+        traces={1: stream, 2: [*thread, (20_000, 0)]},
+    )

@@ -11,6 +11,7 @@
      +-- SassError
      +-- ProfileError
      |    +-- ProfileFormatError
+     |    |    +-- NoTimelineError
      |    +-- ProfileMismatchError
      +-- SourceError
      |    +-- CompileError (toolchain, with the compiler's messages)
@@ -64,6 +65,10 @@ class ProfileError(GpadvisorError):
 
 class ProfileFormatError(ProfileError):
     """A profile file is damaged, foreign, or of a newer format."""
+
+
+class NoTimelineError(ProfileFormatError):
+    """A file is of another kind than timelines: what looks for some goes on."""
 
 
 class ProfileMismatchError(ProfileError):

@@ -37,6 +37,7 @@ class Setting:
 
 _SEVERITIES: Final = ("warning", "information", "hint", "off")
 PROFILE_PATTERNS: Final = ("**/*.gpadvisor", "**/*.ncu-rep", "**/*.ncu-repz")
+TIMELINE_PATTERNS: Final = ("**/*.sqlite", "**/*.pt.trace.json", "**/*.pt.trace.json.gz", "**/trace.db")
 
 SETTINGS: Final[tuple[Setting, ...]] = (
     Setting(name="enable", kind="boolean", default=True, doc="Show anything at all."),
@@ -166,6 +167,21 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         restricted=True,
         doc="File of the folder, such as .gpadvisor-ledger.jsonl, that gets a line for each fix that was "
         "applied and profiled again: what was predicted, and what came. None where it is empty.",
+    ),
+    Setting(
+        name="timeline.file",
+        kind="string",
+        default="",
+        restricted=True,
+        doc="Timeline of a run, absolute or below the folder: a SQLite export of Nsight Systems, a Chrome "
+        "trace as PyTorch's, or an HPCToolkit database (its folder). Empty: the newest that the patterns "
+        "find.",
+    ),
+    Setting(
+        name="timeline.patterns",
+        kind="strings",
+        default=TIMELINE_PATTERNS,
+        doc="Which files of the workspace may be timelines; empty: none is looked for.",
     ),
     Setting(
         name="analysis.arch",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpadvisor.editor.contents.analysis import advise_and_show, sass_for_editor
-from gpadvisor.errors import ToolError
+from gpadvisor.errors import NoTimelineError, ToolError
 from gpadvisor.files import open_file
 from gpadvisor.lsp.kept import keep_answer, plain_request
 from gpadvisor.model.finding import Finding
@@ -51,6 +51,17 @@ def _analyse(arguments: dict[str, Any], said: Said) -> object:
     if advised.analysis.profile is not None:
         keep_answer(request, advised, answer)
     return answer
+
+
+def _timeline(arguments: dict[str, Any], said: Said) -> object:
+    from gpadvisor.editor.contents.run import show_run  # noqa: PLC0415  # few have one
+
+    path = Path(arguments["path"])
+    try:
+        shown = show_run(path, plain_request(path, arguments), said, _cache())
+    except NoTimelineError as error:
+        return {"is_other": str(error)}
+    return {"analysis": to_json(shown), "launches": {}}
 
 
 def _find_fixes(arguments: dict[str, Any], _said: Said) -> object:
@@ -165,6 +176,7 @@ JOBS: Final[dict[str, Job]] = {
     "warm": _warm,
     "source": _analyse,
     "profile": _analyse,
+    "timeline": _timeline,
     "sass": _sass,
     "fixes": _find_fixes,
     "check": _check_fix,

@@ -6,6 +6,7 @@ Only what a warm answer of the command line needs is imported here.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,12 +25,14 @@ if TYPE_CHECKING:
 
 def plain_request(path: Path, arguments: Mapping[str, Any]) -> Request:
     """What a job asks of an input, by its project's settings."""
-    root, launch = Path(arguments["root"]), arguments.get("launch")
+    root, launch, timeline = Path(arguments["root"]), arguments.get("launch"), arguments.get("timeline")
     return Request(
         settings=find_settings(path.parent if path.is_relative_to(root) else root).settings,
         root=root,
         may_compile=arguments.get("trusted") is True,
         launch=None if launch is None else int(launch),
+        timeline=None if timeline is None else Path(timeline),
+        timeline_needed=False,
     )
 
 
@@ -55,7 +58,8 @@ def keep_answer(request: Request, advised: AdvisedFile, answer: object) -> None:
     cache, wanted = Cache(cache_folder()), advised.wanted_sources
     if cache.is_on and advised.lasting and advised.analysis.source_lines.beside is None:
         entry = {"wanted": wanted, "sources": fingerprint(request.root, wanted), "answer": answer}
-        cache.put(_key(advised.analysis.path, request), json.dumps(entry).encode())
+        with contextlib.suppress(OSError):  # an input may be gone by now
+            cache.put(_key(advised.analysis.path, request), json.dumps(entry).encode())
 
 
 def _key(path: Path, request: Request) -> str:

@@ -19,6 +19,7 @@ class Entry:
     key: str  # of the input: a newer one takes its place
     analysis: EditorAnalysis
     is_profile: bool
+    is_run: bool = False  # a timeline, whose findings are on host code
     age: float  # when it was taken, for the order; larger is newer
     content: str = ""  # digest of everything that it depends on
     launches: Mapping[str, LaunchFacts] = field(default_factory=dict)  # by mangled name
@@ -45,14 +46,21 @@ class PlacedLayer:
 
 
 def layers_of(candidates: Sequence[tuple[Entry, FileAnalysis]]) -> tuple[Layer, ...]:
-    """Profiles before machine code, newest first; a kernel is shown from the first that has it.
+    """Profiles before machine code before a timeline, newest first; a kernel is shown from the first of it.
 
-    Machine code keeps all its kernels: ``settled`` takes out what a profile says better.
+    Machine code keeps all its kernels: ``settled`` takes out what a profile says better. Of timelines the
+    newest counts.
     """
-    order = sorted(candidates, key=lambda pair: (not pair[0].is_profile, -pair[0].age, pair[0].key))
+    order = sorted(
+        candidates, key=lambda pair: (not pair[0].is_profile, pair[0].is_run, -pair[0].age, pair[0].key)
+    )
     visited: set[str] = set()
-    layers = []
+    layers: list[Layer] = []
     for entry, file in order:
+        if entry.is_run:
+            if not (layers and layers[-1].entry.is_run):
+                layers.append(Layer(entry=entry, analysis=entry.analysis, file=file))
+            continue
         here = _kernels_in(file)
         shown = here - visited if entry.is_profile else here
         visited |= here

@@ -111,6 +111,16 @@ class Profiles:
             self._inputs.forget(lambda digest: "@" in digest)  # other launches of profiles
             self.read(profile, launch=self._launches.get(profile))
 
+    def timeline_changed(self, folder: Folder) -> None:
+        """What changes are worth for the run may be another: read the folder's profiles again."""
+        self._inputs.forget(lambda digest: "@" in digest)
+        now = self._state.now
+        paths = {entry.key.removeprefix(PROFILE) for entry in now.profiles}
+        paths |= {job.removeprefix(PROFILE) for job in now.jobs if job.startswith(PROFILE)}
+        for path in sorted(paths):
+            if (self._found_in.get(path) or now.project_of(path)).path == folder.path:
+                self.read(path, launch=self._launches.get(path))
+
     async def newer_read(self, age: float) -> None:
         """Wait for the profiles that are being read and are newer than this, in seconds of the clock."""
         await self._inputs.all_looked()
@@ -129,7 +139,7 @@ class Profiles:
 
     async def _read(self, path: str, launch: int | None) -> None:
         with self._inputs.looking():
-            file = await _settled(path)
+            file = await settled(path)
             if file is None:
                 raise GpadvisorError(f"{path} is no file, or is empty; give a report or a snapshot")
             self._files[path] = file
@@ -138,6 +148,9 @@ class Profiles:
             arguments: dict[str, Any] = {"path": path, "root": str(folder.path), "trusted": snapshot.trusted}
             if launch is not None:
                 arguments["launch"] = launch
+            timeline = snapshot.timelines.get(str(folder.path))
+            if timeline is not None:
+                arguments["timeline"] = timeline
             # Picking a launch again shows what was read then.
             digest = "" if launch is None else f"{file}@{launch}"
             known = self._inputs.remembered(digest) or await _known(arguments)
@@ -248,7 +261,7 @@ def _kept(profile: str, history: tuple[LedgerEntry, ...]) -> tuple[LedgerEntry, 
     return ()
 
 
-async def _settled(path: str) -> ProfileFile | None:
+async def settled(path: str) -> ProfileFile | None:
     """A file once it does not grow any more: profilers write for a while."""
     file = look_at(path)
     for _ in range(_SETTLE_ROUNDS):

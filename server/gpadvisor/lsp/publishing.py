@@ -118,7 +118,7 @@ class Publisher:
     async def _tell_overview(self) -> None:
         await asyncio.sleep(_TOGETHER_SECONDS)
         self._telling, snapshot = False, self._state.now
-        paths = {entry.analysis.origin for entry in snapshot.entries.values()}
+        paths = {entry.analysis.origin for entry in snapshot.entries.values() if not entry.is_run}
         inputs = len({*paths, *snapshot.reading, *snapshot.errors})
         best = best_words(one.analysis for one in snapshot.entries.values())
         self._client.notify(OVERVIEW_CHANGED, to_wire(OverviewChangedParams(inputs=inputs, best=best)))

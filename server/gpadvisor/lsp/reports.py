@@ -58,6 +58,7 @@ class Reports:
         arguments: dict[str, Any] = {"path": path, "root": str(folder.path), "trusted": snapshot.trusted}
         if entry.is_profile:
             arguments["launch"] = self._profiles.launch_of(path)
+            arguments["timeline"] = snapshot.timelines.get(str(folder.path))
         else:
             model = "known" if folder.settings.analysis_model == "onSave" else "none"
             arguments |= {**snapshot.compile_arguments(path), "model": model}

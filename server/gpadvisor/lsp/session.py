@@ -33,6 +33,7 @@ from gpadvisor.lsp.snapshot import HEADERS, SOURCES, Folder
 from gpadvisor.lsp.sources import Sources
 from gpadvisor.lsp.state import State
 from gpadvisor.lsp.texts import TextChange
+from gpadvisor.lsp.timelines import Timelines, is_timeline, watched_timelines
 from gpadvisor.lsp.views import Views
 from gpadvisor.model.finding import SassView
 from gpadvisor.sandbox.pool import Workers
@@ -62,6 +63,9 @@ class Session:
         self.inputs = Inputs(self.state, self.client, self.publisher, self.workers, self.background)
         self.sources = Sources(self.state, self.inputs, self.publisher)
         self.profiles = Profiles(self.state, self.inputs, self.publisher, self.client, self.background)
+        self.timelines = Timelines(
+            self.state, self.inputs, self.publisher, self.client, self.background, self.profiles
+        )
         self.reports = Reports(self.state, self.client, self.workers, self.profiles)
         self.fixes = Fixes(self.state, self.client, self.workers, self.background, self.sources)
         self.profile_runner = ProfileRunner(self.state, self.client, self.profiles)
@@ -138,6 +142,7 @@ class Session:
         """Stop everything that is looked at."""
         self.inputs.cancel_all()
         self.profiles.cancel_scans()
+        self.timelines.cancel_scans()
 
     # Settings
 
@@ -181,9 +186,14 @@ class Session:
                 self._look_at(folder)
         self.publisher.everything()
 
+    def _scan(self, folder: Folder, delay: float = 0.0) -> None:
+        """Look for profiles and timelines of a folder."""
+        self.profiles.scan(folder, delay)
+        self.timelines.scan(folder, delay)
+
     def _look_at(self, folder: Folder) -> None:
         """Look at a folder's profiles and at its open sources."""
-        self.profiles.scan(folder)
+        self._scan(folder)
         for path in self.state.now.documents:
             if self.state.now.folder_of(path).path == folder.path:
                 self._analyse(path)
@@ -200,7 +210,7 @@ class Session:
     async def _scan_added(self, folders: list[Folder]) -> None:
         await self.fetch_settings()
         for folder in folders:
-            self.profiles.scan(folder)
+            self._scan(folder)
 
     def files_changed(self, changes: Iterable[lsp.FileEvent]) -> None:
         """Files changed on disk: profiles are read again, headers and sources looked at again."""
@@ -208,6 +218,8 @@ class Session:
             folder = self.state.now.folder_of(path)
             if is_profile(path, folder.path, folder.settings.profiles_patterns):
                 self.profiles.scan(folder, _WATCHED_SECONDS)
+            elif is_timeline(path, folder):
+                self.timelines.scan(folder, _WATCHED_SECONDS)
             elif path.endswith((*SOURCES, *HEADERS)):
                 self._saved(path)
                 if path not in self.state.now.documents:
@@ -218,7 +230,7 @@ class Session:
         while not self.background.closing:
             await asyncio.sleep(_POLL_SECONDS)
             for folder in self.state.now.folders.values():
-                self.profiles.scan(folder)
+                self._scan(folder)
 
     async def _register(self) -> None:
         """Ask for file events and changed settings, where the client lets a server ask."""
@@ -226,6 +238,7 @@ class Session:
         if snapshot.client.watches_files:
             patterns = {
                 *(one for folder in snapshot.folders.values() for one in folder.settings.profiles_patterns),
+                *(one for folder in snapshot.folders.values() for one in watched_timelines(folder)),
                 *(f"**/*{suffix}" for suffix in (*SOURCES, *HEADERS)),
                 "**/gpadvisor.toml",
             }
@@ -247,11 +260,12 @@ class Session:
             return
         folder = self.state.now.folder_of(document.path)
         if str(folder.path) not in known and self._started:
-            self.profiles.scan(folder)
+            self._scan(folder)
         self.publisher.soon([document.path])
         self.state.looked_at(document.path)
         self._analyse(document.path)
         self.profiles.source_changed(document.path)
+        self.timelines.source_changed(document.path)
 
     def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
         """A text changed: findings move with their lines."""
@@ -270,7 +284,7 @@ class Session:
         snapshot = self.state.now
         folder = snapshot.folder_of(path)
         if not snapshot.client.watches_files:
-            self.profiles.scan(folder)
+            self._scan(folder)
         if folder.settings.profile_on_save and path in snapshot.documents:
             self.background.start(self.profile_runner.quietly(path))
 
@@ -280,6 +294,7 @@ class Session:
         for source in {path, *self.state.now.users_of(path)}:
             self._analyse(source, delay)
         self.profiles.source_changed(path)
+        self.timelines.source_changed(path)
 
     def closed(self, uri: str) -> None:
         """A document went: its findings stay, in the text on disk."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 
-from gpadvisor.lsp.declared_settings import PROFILE_PATTERNS, SECTION, SETTINGS, Setting
+from gpadvisor.lsp.declared_settings import PROFILE_PATTERNS, SECTION, SETTINGS, TIMELINE_PATTERNS, Setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,8 @@ class EditorSettings:
     profiles_patterns: tuple[str, ...] = PROFILE_PATTERNS
     profiles_max: int = 10
     profiles_ledger: str = ""
+    timeline_file: str = ""
+    timeline_patterns: tuple[str, ...] = TIMELINE_PATTERNS
     analysis_arch: str = ""
     analysis_flags: tuple[str, ...] = ()
     analysis_model: str = "onSave"

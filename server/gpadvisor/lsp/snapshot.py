@@ -30,6 +30,7 @@ COMPILED: Final = (*SOURCES, ".cuh")
 HEADERS: Final = (".cuh", ".h", ".hpp", ".hh", ".inl")
 PROFILE: Final = "profile:"
 SOURCE: Final = "source:"
+RUN: Final = "run:"
 """What the key of an input begins with, before its path."""
 
 
@@ -91,6 +92,7 @@ class Snapshot:
     complaints: Mapping[str, Complaint] = field(default_factory=_nothing)  # by path of a source
     without_kernels: frozenset[str] = frozenset()  # sources that have no code for the GPU
     includes: Mapping[str, frozenset[str]] = field(default_factory=_nothing)  # by path of a source
+    timelines: Mapping[str, str] = field(default_factory=_nothing)  # paths that were read, by folder
 
     # Inputs
 

@@ -136,6 +136,12 @@ class State:
         self.now = replace(self.now, annotations_off=not self.now.annotations_off)
         return not self.now.annotations_off
 
+    def set_timeline(self, folder: str, path: str | None) -> None:
+        """The timeline that a folder's advice is for."""
+        timelines = self.now.timelines
+        known = lacking(timelines, folder) if path is None else having(timelines, folder, path)
+        self.now = replace(self.now, timelines=known)
+
     # Inputs
 
     def begun(self, key: str) -> None:

@@ -56,7 +56,8 @@ class FindingPart:
     samples: int  # matched on this line
     importance: float | None  # share of this kernel's samples; None without samples
     speedup: Estimate | None  # of the whole suggestion for this kernel; None for static findings and notes
-    program_speedup: Estimate | None  # of the whole profile, by Amdahl's law
+    program_speedup: Estimate | None  # of the whole profile, or of the traced run, by Amdahl's law
+    run: str = ""  # name of the trace where it is of a traced run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +88,7 @@ class Finding:
     cure: str = ""  # the whole change with its conditions; empty where only ``advice`` has it
     remedies: tuple[Remedy, ...] = ()  # what the words ask for, where a fix goes with it
     lead: Place | None = None  # the heaviest line of its suggestion, where that is not this one
+    run: str = ""  # name of the trace, of host code that leaves a GPU idle: of the run and of no kernel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +161,8 @@ class KernelView:
     assumptions: tuple[str, ...]  # of a model
     problems: tuple[str, ...]
     arch: str | None = None  # "sm_90", of the code
+    run: str = ""  # name of the trace that its share of the time is of
+    run_busy: float = 0.0  # share of that run in which a GPU works
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

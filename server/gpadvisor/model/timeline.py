@@ -101,6 +101,14 @@ class KernelTime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunRelated:
+    """Another place of host code that a finding has to do with."""
+
+    place: HostPlace
+    message: str  # "19 of the gaps behind, 0.114 ms, end with what is launched here"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinding:
     """What host code does that leaves a GPU idle, and what another way is worth for the whole run."""
 
@@ -112,6 +120,7 @@ class RunFinding:
     place: HostPlace | None  # None where the trace has no call paths
     calls: int
     speedup: Estimate  # of the run
+    related: tuple[RunRelated, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

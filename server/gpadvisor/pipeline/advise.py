@@ -20,6 +20,7 @@ from gpadvisor.advice import (
     faster_words,
     without_suppressed,
 )
+from gpadvisor.errors import ProfileError
 from gpadvisor.model.advice import Advice, KernelAdvice, Match
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.pipeline.analyse import AnalysedKernel, Analysis, analyse_file
@@ -31,6 +32,7 @@ from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources.chosen import SourceChooser
 from gpadvisor.pipeline.sources.facts import read_source_facts
 from gpadvisor.pipeline.sources.found import FoundSources, find_sources
+from gpadvisor.pipeline.sources.hosts import host_sources
 from gpadvisor.pipeline.sources.moved import with_todays_lines
 from gpadvisor.pipeline.sources.seen import SeenSources
 from gpadvisor.pipeline.sources.suppressions import comments_as_profiled
@@ -94,22 +96,46 @@ def advise_file(
     analysis = analyse_file(path, request, progress, cache, opened=opened)
     sources = sources_of(analysis, request, progress)
     advised = advise_analysis(analysis, sources, request, progress, cache)
-    return in_traced_run(advised, request, progress)
+    return with_host_sources(in_traced_run(advised, request, progress, cache), request)
 
 
-def in_traced_run(advised: AdvisedFile, request: Request, progress: Progress) -> AdvisedFile:
+def in_traced_run(advised: AdvisedFile, request: Request, progress: Progress, cache: Cache) -> AdvisedFile:
     """Advice with what it is worth for the run whose timeline is asked for; as it is without one.
 
     Raises:
-        GpadvisorError: the timeline cannot be read, or is of another program.
+        GpadvisorError: the timeline cannot be read, or is of another program, and it is needed.
     """
     if request.timeline is None:
         return advised
     progress("reading the timeline")
-    answers, findings = in_timeline([kernel.advice for kernel in advised.kernels], request.timeline)
+    try:
+        before = [kernel.advice for kernel in advised.kernels]
+        answers, findings = in_timeline(before, request.timeline, cache)
+    except ProfileError:
+        if request.timeline_needed:
+            raise
+        return advised
     kernels = tuple(replace(one, advice=new) for one, new in zip(advised.kernels, answers, strict=True))
     advice = replace(advised.advice, kernels=by_time(answers), run_findings=findings)
     return replace(advised, kernels=kernels, advice=advice)
+
+
+def with_host_sources(advised: AdvisedFile, request: Request) -> AdvisedFile:
+    """Advice with the sources of this machine that its findings on host code are in."""
+    if not advised.advice.run_findings:
+        return advised
+    hosts = host_sources(advised.advice.run_findings, request)
+    known = {match.report_path for match in advised.advice.sources}
+    others = (one for one in hosts.sources.matches if one.local_path and one.report_path not in known)
+    sources = (*advised.advice.sources, *others)
+    wanted = (*advised.sources.wanted["names"], *hosts.sources.wanted["names"])
+    names = sorted({str(name) for name in wanted})
+    return replace(
+        advised,
+        advice=replace(advised.advice, run_findings=hosts.findings, sources=sources),
+        sources=replace(advised.sources, wanted={**advised.sources.wanted, "names": names}),
+        lasting=advised.lasting and not hosts.are_by_name,
+    )
 
 
 def sources_of(

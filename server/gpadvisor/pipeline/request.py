@@ -34,6 +34,7 @@ class Request:
     lines_from: tuple[Path, ...] = ()  # sources and cubins with the lines of a profile that has none
     may_compile: bool = True  # sources that are found, for such lines
     timeline: Path | None = None  # of a run, for what advice is worth there
+    timeline_needed: bool = True  # an error where it is of another program; else advice is as without it
     root: Path = Path()  # where the sources of the project are looked for
     within: tuple[Path, ...] = ()  # real folders outside of which no source is read; none: everywhere
 
@@ -53,7 +54,8 @@ class Request:
             "model_needed": self.model_needed,
             "lines_from": [str(path.resolve()) for path in self.lines_from],
             "may_compile": self.may_compile,
-            "timeline": None if self.timeline is None else [str(self.timeline), _trace_digest(self.timeline)],
+            "timeline": None if self.timeline is None else [str(self.timeline), trace_digest(self.timeline)],
+            "timeline_needed": self.timeline_needed,
             "stated": repr(self.stated),
             "root": str(self.root.resolve()),
             "within": [str(folder) for folder in self.within],
@@ -69,8 +71,10 @@ class Request:
         return self.kernel is None or bool(self.kernel.search(demangled) or self.kernel.search(mangled))
 
 
-def _trace_digest(trace: Path) -> str:
+def trace_digest(trace: Path) -> str:
     """Of a file, or of the files of a database that are read for its trace."""
+    if trace.name == "trace.db":
+        trace = trace.parent
     if not trace.is_dir():
         return file_digest(trace)
     return " ".join(file_digest(trace / name) for name in ("trace.db", "meta.db", "profile.db"))

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpadvisor.advice.in_run import in_run, part_of, untold
-from gpadvisor.errors import GpadvisorError, ProfileFormatError, ProfileMismatchError, ToolError
+from gpadvisor.errors import (
+    GpadvisorError,
+    NoTimelineError,
+    ProfileFormatError,
+    ProfileMismatchError,
+    ToolError,
+)
 from gpadvisor.model.advice import KernelAdvice
 from gpadvisor.model.timeline import (
     DeviceIdleness,
@@ -23,6 +29,8 @@ from gpadvisor.model.timeline import (
     RunStrip,
     RunTimes,
 )
+from gpadvisor.pipeline.cache import Cache, installation_digest
+from gpadvisor.pipeline.request import trace_digest
 from gpadvisor.sandbox.children import call
 from gpadvisor.sandbox.codec import from_json
 
@@ -46,14 +54,15 @@ def idle_of(path: Path) -> RunIdleness:
         raise _failed(path, error) from error
 
 
-def run_times_of(path: Path) -> RunTimes:
-    """What the kernels of a traced run take of it.
+def run_times_of(path: Path, cache: Cache | None = None) -> RunTimes:
+    """What the kernels of a traced run take of it; the same trace is read once, as far as there is a cache.
 
     Raises:
-        ProfileFormatError: it is no trace, or damaged, or too large for the child.
+        NoTimelineError: it is no trace.
+        ProfileFormatError: it is damaged, or too large for the child.
     """
     try:
-        said = _asked(path, "kernels")
+        said = _asked(path, "kernels") if cache is None else _cached(path, cache)
         span, busy = _span(said)
         return RunTimes(
             span_ns=span,
@@ -63,6 +72,20 @@ def run_times_of(path: Path) -> RunTimes:
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _failed(path, error) from error
+
+
+def _cached(path: Path, cache: Cache) -> Mapping[str, Any]:
+    try:
+        parts: dict[str, object] = {"trace": trace_digest(path), "made_by": installation_digest()}
+    except OSError as error:
+        raise ProfileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
+    key = cache.key("run", parts)
+    stored = cache.get(key)
+    if stored is not None:
+        return dict(json.loads(stored))
+    said = _asked(path, "kernels")
+    cache.put(key, json.dumps(said).encode())
+    return said
 
 
 def strip_of(path: Path) -> RunStrip:
@@ -81,7 +104,7 @@ def strip_of(path: Path) -> RunStrip:
 
 
 def in_timeline(
-    kernels: Sequence[KernelAdvice], path: Path
+    kernels: Sequence[KernelAdvice], path: Path, cache: Cache | None = None
 ) -> tuple[tuple[KernelAdvice, ...], tuple[RunFinding, ...]]:
     """Advice with what it is worth for a traced run, and what the run's host code leaves idle.
 
@@ -89,7 +112,7 @@ def in_timeline(
         ProfileFormatError: the trace cannot be read.
         ProfileMismatchError: it has none of the kernels.
     """
-    times = run_times_of(path)
+    times = run_times_of(path, cache)
     advised = tuple(in_run(kernel, part_of(kernel, times, path.name)) for kernel in kernels)
     if untold(advised):
         raise ProfileMismatchError(
@@ -121,7 +144,7 @@ def answer(request: bytes) -> bytes:
         else:
             said = asdict(RunIdleness(devices=idleness(timeline), findings=run_findings(timeline)))
     except GpadvisorError as error:
-        said = {"message": str(error)}
+        said = {"message": str(error), "is_other": isinstance(error, NoTimelineError)}
     except MemoryError:
         said = {"message": f"{path} needs too much memory; trace a part of the run"}
     return json.dumps(said).encode()
@@ -140,7 +163,7 @@ def _asked(path: Path, what: str) -> Mapping[str, Any]:
         raise _failed(path, error) from error
     said: Any = json.loads(data)
     if "message" in said:
-        raise ProfileFormatError(str(said["message"]))
+        raise (NoTimelineError if said.get("is_other") is True else ProfileFormatError)(str(said["message"]))
     return dict(said)
 
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 from tests.advice_values import advice, kernel
-from tests.host_traces import Host, write_host_trace
-from tests.hpctoolkit_writer import LEXICAL, LINE, Node, write_database
+from tests.host_traces import Host, write_host_trace, write_waiting_database
 from tests.unit.advice.test_idleness import TRACES
 
 from gpadvisor.advice.run_rules import RUN_RULES, run_findings
@@ -163,28 +162,7 @@ def test_places_are_the_innermost_frames_of_the_application(tmp_path: Path) -> N
 
 
 def test_hpctoolkit_has_the_line_of_the_call(tmp_path: Path) -> None:
-    work = Node(5, function=("work()", "x.gpubin", 64), values={(1, "GKER (sec)"): 1.0})
-    launch = Node(
-        6,
-        function=("cudaLaunchKernel", "/bin/app", 1),
-        children=[Node(4, function=("<gpu kernel>", "", 0), children=[work])],
-    )
-    wait = Node(8, function=("cudaDeviceSynchronize", "/bin/app", 2))
-    lines = [
-        Node(7, line=("/src/app.cu", 3), relation=LEXICAL, lexical=LINE, children=[launch]),
-        Node(9, line=("/src/app.cu", 4), relation=LEXICAL, lexical=LINE, children=[wait]),
-    ]
-    tree = Node(2, function=("solve", "/bin/app", 0), children=lines)
-    stream, thread = [], []
-    for at in range(0, 20_000, 1_000):
-        stream += [(at + 100, 5), (at + 700, 0)]
-        thread += [(at, 7), (at + 100, 8), (at + 710, 2)]
-    path = write_database(
-        tmp_path / "db",
-        [Node(1, children=[tree])],
-        ranks={1: {"GPUCONTEXT": 1, "GPUSTREAM": 7}, 2: {"THREAD": 0}},
-        traces={1: stream, 2: [*thread, (20_000, 0)]},
-    )
+    path = write_waiting_database(tmp_path / "db")
     (one,) = found(path, "GPA501")
     assert one.place is not None
     assert (one.place.function, one.place.file, one.place.line) == ("solve", "/src/app.cu", 4)

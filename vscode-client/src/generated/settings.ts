@@ -44,6 +44,10 @@ export interface Settings {
   readonly "profiles.max": number;
   /** File of the folder, such as .gpadvisor-ledger.jsonl, that gets a line for each fix that was applied and profiled again: what was predicted, and what came. None where it is empty. */
   readonly "profiles.ledger": string;
+  /** Timeline of a run, absolute or below the folder: a SQLite export of Nsight Systems, a Chrome trace as PyTorch's, or an HPCToolkit database (its folder). Empty: the newest that the patterns find. */
+  readonly "timeline.file": string;
+  /** Which files of the workspace may be timelines; empty: none is looked for. */
+  readonly "timeline.patterns": readonly string[];
   /** Architecture to compile for, such as `sm_90`, where no profile names the source; empty: that of `gpadvisor.toml`, of the compile command, or of this machine's GPU. */
   readonly "analysis.arch": string;
   /** Compiler flags for sources that no `compile_commands.json` names. */
@@ -99,6 +103,8 @@ export const DEFAULTS: Settings = {
   "profiles.patterns": ["**/*.gpadvisor", "**/*.ncu-rep", "**/*.ncu-repz"],
   "profiles.max": 10,
   "profiles.ledger": "",
+  "timeline.file": "",
+  "timeline.patterns": ["**/*.sqlite", "**/*.pt.trace.json", "**/*.pt.trace.json.gz", "**/trace.db"],
   "analysis.arch": "",
   "analysis.flags": [],
   "analysis.model": "onSave",

@@ -8,7 +8,7 @@ from typing import Final
 
 from gpadvisor.advice.run_rules import copy_overlap, needless_wait, small_launches
 from gpadvisor.advice.run_rules.facts import RunFacts, RunRule
-from gpadvisor.model.timeline import RunFinding, Timeline
+from gpadvisor.model.timeline import RunFinding, RunRelated, Timeline
 
 RUN_RULES: Final[tuple[RunRule, ...]] = (needless_wait.RULE, copy_overlap.RULE, small_launches.RULE)
 BY_CODE: Final[Mapping[str, RunRule]] = {rule.code: rule for rule in RUN_RULES}
@@ -27,6 +27,11 @@ def run_findings(timeline: Timeline) -> tuple[RunFinding, ...]:
             place=facts.place(match.place),
             calls=match.calls,
             speedup=speedup,
+            related=tuple(
+                RunRelated(place=place, message=message)
+                for number, message in match.related
+                if (place := facts.place(number)) is not None
+            ),
         )
         for rule in RUN_RULES
         for match in rule.match(facts)

@@ -49,7 +49,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.advice.run_rules.facts import RunFacts, RunMatch, RunRule, milliseconds
+from gpadvisor.advice.run_rules.facts import RunFacts, RunMatch, RunRule, heaviest, milliseconds
 from gpadvisor.estimators import constants
 from gpadvisor.model.timeline import Operation
 
@@ -58,6 +58,7 @@ _WORDS: Final = {Operation.TO_DEVICE: "to the GPU", Operation.TO_HOST: "to the h
 
 def _match(facts: RunFacts) -> Iterator[RunMatch]:
     work = facts.work
+    kernels = _kernel_times(facts)
     for direction, words in _WORDS.items():
         rows = np.flatnonzero(work.operation == direction)
         for place in np.unique(facts.launch_place[rows]).tolist():
@@ -86,7 +87,22 @@ def _match(facts: RunFacts) -> Iterator[RunMatch]:
                     f"expected: {milliseconds(expected)}, half of what kernels could hide, as in two pieces",
                     f"high: {milliseconds(hidden)}, as far as kernels run alone between these copies",
                 ),
+                related=tuple(
+                    (at, f"kernels launched here work {milliseconds(kernels[at])} of the run")
+                    for at in heaviest(kernels, place)
+                ),
             )
+
+
+def _kernel_times(facts: RunFacts) -> Counter[int]:
+    """The time of kernels by the place that launched them."""
+    rows = np.flatnonzero(facts.work.operation == Operation.KERNEL)
+    places, at = np.unique(facts.launch_place[rows], return_inverse=True)
+    lasted = (facts.work.end_ns - facts.work.start_ns)[rows]
+    times = Counter[int]()
+    for place, index in zip(places.tolist(), range(len(places)), strict=True):
+        times[place] = int(lasted[at.reshape(-1) == index].sum())
+    return times
 
 
 def _kernels_beside(facts: RunFacts, mine: NDArray[np.intp], direction: Operation) -> NDArray[np.int64]:

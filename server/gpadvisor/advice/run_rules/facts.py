@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from gpadvisor.model.timeline import HostPlace, Operation, Timeline
 
 Times = NDArray[np.int64]
 NOWHERE: Final = -1
+_RELATED: Final = 2
 _API: Final = r"(cuda|cu|hip)"
 _WAIT: Final = re.compile(rf"{_API}(Device|Ctx|Stream|Event|Thread)Synchronize")
 _BLOCKING: Final = re.compile(
@@ -41,6 +43,7 @@ class RunMatch:
     expected_ns: float
     high_ns: float
     reasons: tuple[str, ...]  # what the three rest on
+    related: tuple[tuple[int, str], ...] = ()  # other places, each with what it has to do with this one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +237,11 @@ class RunFacts:
             ),
             reasons=match.reasons,
         )
+
+
+def heaviest(times: Counter[int], other_than: int) -> list[int]:
+    """The places with the most time, as many as are shown beside a finding."""
+    return [place for place, _ in times.most_common() if place not in {NOWHERE, other_than}][:_RELATED]
 
 
 def milliseconds(time_ns: float) -> str:

@@ -61,6 +61,7 @@ from gpadvisor.advice.run_rules.facts import (
     RunRule,
     ThreadCalls,
     Times,
+    heaviest,
     milliseconds,
 )
 from gpadvisor.model.timeline import Operation
@@ -81,6 +82,7 @@ class _Waits:
     expected_ns: float = 0.0
     high_ns: float = 0.0
     names: Counter[str] = field(default_factory=Counter)
+    ended_ns: Counter[int] = field(default_factory=Counter)  # first gaps behind, by what launched their end
 
 
 def _match(facts: RunFacts) -> Iterator[RunMatch]:
@@ -113,6 +115,10 @@ def _match(facts: RunFacts) -> Iterator[RunMatch]:
                     f"expected: {milliseconds(cost.expected_ns)}, gaps as far as what was waited reaches",
                     f"high: {milliseconds(cost.high_ns)}, all gaps until the next wait",
                 ),
+                related=tuple(
+                    (at, f"what is launched here ends gaps of {milliseconds(cost.ended_ns[at])} behind")
+                    for at in heaviest(cost.ended_ns, place)
+                ),
             )
 
 
@@ -140,7 +146,7 @@ def _add(facts: RunFacts, thread: int, waits: NDArray[np.intp], found: dict[int,
     begins, ends, ending = facts.gaps
     by = facts.launch_thread[ending]
     own = (by == thread) | (by == -1)
-    begins, ends = begins[own], ends[own]
+    begins, ends, ended_at = begins[own], ends[own], facts.launch_place[ending[own]]
     length = calls.end - calls.start
     holds = np.flatnonzero(calls.is_blocking)
     for place in np.unique(calls.place[waits]).tolist():
@@ -158,6 +164,9 @@ def _add(facts: RunFacts, thread: int, waits: NDArray[np.intp], found: dict[int,
         cost.expected_ns += saved
         cost.high_ns += behind
         cost.low_ns += _first_gaps(calls, mine, begins, ends)
+        first = np.unique(np.searchsorted(ends, calls.end[mine], side="right"))
+        for gap in first[first < len(ends)].tolist():
+            cost.ended_ns[int(ended_at[gap])] += int(ends[gap] - begins[gap])
 
 
 def _ahead(waits: Times, waited: Times, others: Times, begins: Times, ends: Times) -> tuple[float, float]:

@@ -80,7 +80,7 @@ def advise_wanted(
     known = {file: one.text for file, one in texts.items() if one.text is not None}
     sources = replace(sources, profiled={**known, **sources.profiled})
     advised = advise_analysis(analysis, sources, request, progress, cache, _kernel_files(analysis))
-    advised = in_traced_run(advised, request, progress)
+    advised = in_traced_run(advised, request, progress, cache)
     progress("putting findings on their lines")
     return advised, _shown(advised, texts, make_places(sources, request.root))
 

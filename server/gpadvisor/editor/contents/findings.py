@@ -21,6 +21,7 @@ from gpadvisor.editor.contents.words import (
     sampled_message,
     share_words,
     static_message,
+    trace_of,
     use_words,
 )
 from gpadvisor.editor.show.words import percent, reason_words
@@ -118,9 +119,8 @@ def findings(kernels: Sequence[KernelInput], sources: FindingSources) -> FileFin
     by_file: dict[str, list[Finding]] = {}
     leading: dict[tuple[str, str], str] = {}
     counts: Counter[str] = Counter()
-    for (code, place), shared in sorted(
-        parts.items(), key=lambda item: (_place_order(item[0][1]), item[0][0])
-    ):
+    ordered = sorted(parts.items(), key=lambda item: (item[0][1].file, item[0][1].line, item[0][0]))
+    for (code, place), shared in ordered:
         shared.sort(key=_weight)
         finding = _finding(place, shared, sources, _identity(place, shared, sources, counts))
         by_file.setdefault(place.file, []).append(finding)
@@ -135,10 +135,6 @@ def _weight(part: _Part) -> tuple[float, int, int, str]:
     share = part.site.samples / part.kernel.total if part.kernel.total else 0.0
     time = part.kernel.advised.advice.time_share or 0.0
     return -share * time, -part.site.samples, part.rank, part.kernel.name
-
-
-def _place_order(place: Place) -> tuple[str, int]:
-    return place.file, place.line
 
 
 def _sites(
@@ -222,6 +218,7 @@ def _finding(place: Place, parts: Sequence[_Part], sources: FindingSources, iden
                 importance=part.site.samples / part.kernel.total if part.kernel.total else None,
                 speedup=part.suggestion.speedup,
                 program_speedup=part.suggestion.program_speedup,
+                run=trace_of(part.kernel.advised.advice),
             )
             for part in parts
         ),

@@ -9,6 +9,7 @@ from typing import Final
 from gpadvisor.editor.contents.findings import FileFindings, KernelInput
 from gpadvisor.editor.contents.lines import KernelLines
 from gpadvisor.editor.contents.places import ProfiledText
+from gpadvisor.editor.contents.words import trace_of
 from gpadvisor.editor.show.words import clean, count, file_name, plural
 from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, StallSummary, Suggestion
 from gpadvisor.model.finding import KernelView, LaunchView, Place, StallShare, SuggestionView, ToolNote
@@ -65,6 +66,8 @@ def kernel_view(
         launch_index=None if advice.launch is None or modelled else advice.launch.index,
         duration_ns=advice.duration_ns,
         time_share=advice.time_share,
+        run=trace_of(advice),
+        run_busy=0.0 if advice.in_run is None else advice.in_run.busy,
         samples=advice.samples.total,
         latency=advice.samples.latency,
         unplaced=lines.unplaced if kernel.total else advice.samples.total,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
+from gpadvisor.advice.in_run import untold
 from gpadvisor.advice.scopes import executed_by_place
 from gpadvisor.editor.contents.analysis import advise_wanted
 from gpadvisor.editor.contents.compared import compared_contents
@@ -21,7 +22,7 @@ from gpadvisor.model.blame import Role
 from gpadvisor.model.finding import EditorAnalysis, KernelView
 from gpadvisor.model.instruction import Instruction
 from gpadvisor.model.program import Function
-from gpadvisor.pipeline.advise import AdvisedFile, AdvisedKernel, advise_file
+from gpadvisor.pipeline.advise import AdvisedFile, AdvisedKernel, advise_file, with_host_sources
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.potential import shown_potential
 from gpadvisor.pipeline.request import Progress, Request
@@ -84,6 +85,7 @@ def page_contents(
     """
     first = None if before is None else advise_file(*before, progress, cache)
     advised, shown = advise_wanted(path, request, progress, cache)
+    advised = with_host_sources(advised, request)
     progress("making the page")
     places = make_places(advised.sources, request.root)
     for kernel in advised.analysis.kernels:
@@ -99,6 +101,7 @@ def page_contents(
             return files.number(places.name(file))
 
         compared = compared_contents(first, advised, number, sources=sources)
+    answers = [kernel.advice for kernel in advised.kernels]
     return PageContents(
         document={
             "schema": SCHEMA,
@@ -106,7 +109,7 @@ def page_contents(
             "collected_at": shown.collected_at,
             "kernels": kernels,
             "compared": compared,
-            "run": None if request.timeline is None else _run(request.timeline),
+            "run": None if request.timeline is None or untold(answers) else _run(request.timeline),
             "files": _texts(shown, files, sources=sources),
         },
         advice=advised.advice,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from gpadvisor.editor.show.words import clean, percent, plural, reason_words, shorten
-from gpadvisor.model.advice import Estimate
+from gpadvisor.model.advice import Estimate, KernelAdvice
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 
@@ -166,3 +166,8 @@ def folded_words(others: Mapping[str, str]) -> str:
     shown = [f"{clean(name)} {share}".strip() for name, share in list(others.items())[:3]]
     more = f" and {len(others) - 3} more" if len(others) > 3 else ""
     return f" Also in {', '.join(shown)}{more}."
+
+
+def trace_of(advice: KernelAdvice) -> str:
+    """The name of the trace that a kernel's part of the time is of; none where no run was traced."""
+    return "" if advice.in_run is None else clean(advice.in_run.trace)

@@ -109,7 +109,7 @@ def tags(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> t
         found.append("edited since it was compiled")
     if kernel is not None and kernel.device:
         found.append(kernel.device)
-    return (*found, finding.kernel_name)
+    return (*found, finding.run or finding.kernel_name)
 
 
 def message(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> str:

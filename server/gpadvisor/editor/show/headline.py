@@ -9,19 +9,33 @@ from gpadvisor.model.finding import Finding
 
 
 def headline(finding: Finding) -> str:
-    """``4.5x (3.8-4.9): Memory Transaction Reduction, 92 % of samples``, or ``code only: ...``."""
-    return f"{won(finding.speedup, finding.evidence)}: {finding.name}{_share(finding)}"
+    """``4.5x (3.8-4.9): Memory Transaction Reduction, 92 % of samples``, or ``code only: ...``.
+
+    Where a run was traced, what that gains stands behind: ``4.5x (3.8-4.9), 1.2x of the whole run: ...``.
+    """
+    return f"{won(finding.speedup, finding.evidence)}{run_words(finding)}: {finding.name}{_share(finding)}"
 
 
 def short_headline(finding: Finding) -> str:
     """The same without the range, for the end of a line: ``4.5x: Memory Transaction Reduction``."""
     estimate = finding.speedup
-    return f"{won(estimate, finding.evidence) if estimate is None else expected(estimate)}: {finding.name}"
+    gained = won(estimate, finding.evidence) if estimate is None else expected(estimate)
+    return f"{gained}{run_words(finding)}: {finding.name}"
 
 
 def _share(finding: Finding) -> str:
     share = finding.matched if finding.leads else finding.importance
     return f", {percent(share)} of samples" if share and finding.samples else ""
+
+
+def run_words(finding: Finding, kernel: str | None = None) -> str:
+    """What a traced run gains, of the kernel that leads or of another one; nothing where none was traced."""
+    if finding.run:
+        return " of the whole run"
+    part = next((one for one in finding.parts if kernel is None or one.kernel == kernel), None)
+    if part is None or not part.run or part.program_speedup is None:
+        return ""
+    return f", {expected(part.program_speedup)} of the whole run"
 
 
 def run_gain(finding: Finding) -> float:

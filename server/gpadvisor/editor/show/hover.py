@@ -190,6 +190,8 @@ def _came(kernel: KernelView | None, history: Sequence[LedgerEntry]) -> list[str
 
 def _gain(finding: Finding, now: _Now) -> tuple[str, str]:
     """The estimate for the kernel that is shown, where it has a part in this, else for the leading one."""
+    if finding.run and finding.speedup is not None:
+        return gain(finding.speedup), f"of the whole run {code(finding.run)}"
     parts = sorted(finding.parts, key=lambda finding_part: finding_part.kernel not in now.shown)[:1]
     part = parts[0] if parts else None
     if part is None or part.speedup is None:
@@ -198,7 +200,12 @@ def _gain(finding: Finding, now: _Now) -> tuple[str, str]:
         ), f"for {code(finding.kernel_name if part is None else part.kernel_name)}"
     text = f"for {code(part.kernel_name)}"
     kernel, estimate = now.kernels.get(part.kernel), part.program_speedup
-    if (
+    if kernel is not None and kernel.run and kernel.time_share is not None and estimate is not None:
+        text += (
+            f", {percent(kernel.time_share)} of GPU time, and a GPU works in {percent(kernel.run_busy)} of"
+            f" {code(kernel.run)}: {gain(estimate)} of the whole run"
+        )
+    elif (
         kernel is not None
         and kernel.time_share is not None
         and estimate is not None
@@ -252,7 +259,7 @@ def _closing(
     now: _Now,
 ) -> list[str]:
     if kernel is None:
-        return []
+        return _closing_of_run(findings)
     lines = [] if findings else [f"{now.text(kernel.verdict, _REASON, kernel.place)}."]
     if findings and kernel.together is not None and len(kernel.together_codes) > 1:
         codes = " + ".join(kernel.together_codes)
@@ -265,6 +272,15 @@ def _closing(
     edited = Freshness.EDITED in freshnesses
     lines.append(f"Evidence: {_evidence(kernel, analysis, now.file, edited=edited)}.")
     return lines
+
+
+def _closing_of_run(findings: Sequence[PlacedFinding]) -> list[str]:
+    """What a finding on host code rests on."""
+    if not findings or not findings[0].finding.run:
+        return []
+    edited = findings[0].freshness is Freshness.EDITED
+    text = "**edited since the trace**" if edited else "unverified: a trace does not carry its source"
+    return [f"Evidence: {EVIDENCE_WORDS[findings[0].finding.evidence]}, {text}."]
 
 
 def _rejections(kernel: KernelView) -> str:

@@ -9,6 +9,7 @@ from enum import Enum
 
 from gpadvisor.editor.place.placing import PlacedFile
 from gpadvisor.editor.show.choice import chosen, families, launches_of
+from gpadvisor.editor.show.headline import run_words
 from gpadvisor.editor.show.options import Annotations, Options
 from gpadvisor.editor.show.words import clean, percent, plural
 from gpadvisor.model.estimate import Evidence
@@ -140,7 +141,8 @@ def _summary(
     )
     parts = [f"{kernel.name} {share}" if len(family) > 1 else share]
     if kernel.best_speedup is not None and leader is not None:
-        parts.insert(0, f"{gain(kernel.best_speedup)}: {leader.name}{_where(file, best)}")
+        run = "" if best is None else run_words(best, kernel.kernel)
+        parts.insert(0, f"{gain(kernel.best_speedup)}{run}: {leader.name}{_where(file, best)}")
         parts += [f"{count - 1} more"] if count > 1 else []
     else:
         parts.insert(0, plural(count, "suggestion") if count else "no suggestion")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from gpadvisor.errors import ProfileFormatError
+from gpadvisor.errors import NoTimelineError, ProfileFormatError
 from gpadvisor.files import open_file
 from gpadvisor.model.timeline import Timeline
 from gpadvisor.store.timeline.chrome import read_chrome
@@ -23,7 +23,8 @@ def read_timeline(path: Path) -> Timeline:
     """Read a trace of any of these formats.
 
     Raises:
-        ProfileFormatError: it is none, damaged, or without work of a GPU.
+        NoTimelineError: it is none of these.
+        ProfileFormatError: it is damaged, or without work of a GPU.
     """
     if path.is_dir() or path.name == _TRACE:
         return read_trace(path if path.is_dir() else path.parent)
@@ -36,7 +37,7 @@ def read_timeline(path: Path) -> Timeline:
         return read_nsys(path)
     if head.startswith(_GZIP) or head.lstrip(_BLANK)[:1] in {b"{", b"["}:
         return read_chrome(path)
-    raise ProfileFormatError(
+    raise NoTimelineError(
         f"{path} is no timeline: neither a SQLite export of Nsight Systems (nsys export --type sqlite"
         " REPORT), nor a Chrome trace, as PyTorch writes it, nor a database of HPCToolkit"
     )

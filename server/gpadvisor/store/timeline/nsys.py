@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from gpadvisor.errors import ProfileFormatError
+from gpadvisor.errors import NoTimelineError, ProfileFormatError
 from gpadvisor.model.timeline import HostPlace, KernelName, Operation, Timeline
 from gpadvisor.store.timeline.columns import NO_SHAPE, Numbers, call_rows, timeline, work_rows
 
@@ -23,6 +23,7 @@ _OF_COPY: Final = ("streamId", "copyKind", "srcKind", "dstKind")
 _COPIES: Final = {1: Operation.TO_DEVICE, 2: Operation.TO_HOST, 12: Operation.MIGRATION}  # of copyKind
 _PAGEABLE: Final = 0  # of srcKind and dstKind
 _CHAINS: Final = "CUDA_CALLCHAINS"
+_TEXTS: Final = "StringIds"
 _NOT_OURS: Final = re.compile(
     r"(lib(c|pthread|stdc\+\+|gcc_s|cu\w+|nv[\w-]+|Tools\w+|torch\w*|c10\w*|python[\w.]*)(-[\d.]+)?\.so|ld-|ld\d*\.|\[)"
 )
@@ -38,13 +39,16 @@ def read_nsys(path: Path) -> Timeline:
     """Read an export.
 
     Raises:
-        ProfileFormatError: it is none, damaged, or without work of a GPU.
+        NoTimelineError: it is another database.
+        ProfileFormatError: it is damaged, or without work of a GPU.
     """
     try:
         with closing(
             sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         ) as database:
             database.execute("PRAGMA trusted_schema = OFF")
+            if not _columns(database, _TEXTS):
+                raise NoTimelineError(f"{path} is a database, but no export of Nsight Systems; {_EXPORT}")
             return _timeline(database)
     except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
         raise ProfileFormatError(
@@ -55,7 +59,7 @@ def read_nsys(path: Path) -> Timeline:
 def _timeline(database: sqlite3.Connection) -> Timeline:
     work, calls = work_rows(), call_rows()
     kernels, called = Numbers[tuple[object, object]](), Numbers[object]()
-    texts = dict(database.execute("SELECT id, value FROM StringIds"))
+    texts = dict(database.execute(f"SELECT id, value FROM {_TEXTS}"))
     for *times, stream, mangled, demangled, gx, gy, gz, bx, by, bz in _rows(
         database, "KERNEL", ("streamId", *_NAMES, *_SHAPE)
     ):
