@@ -56,16 +56,23 @@ LOCKED := $(PIP) install --require-hashes --only-binary :all:
 COMPILE := $(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate \
 	-c constraints.txt pyproject.toml --extra compile
 
-.PHONY: dist pictures test-random release figures site fuzz mutate lock advisories run test check format docs bench validate clean vsix e2e client-check client-test client-modules
+.PHONY: dist pictures test-random release figures site fuzz mutate lock advisories run test check format docs bench validate clean vsix e2e client-check client-test client-modules installed test-python
 
 # The launch of each of our kernels stands in fixtures/gpadvisor.toml.
 run: $(BASE)
 	@cd fixtures && $(abspath $(BIN))/gpadvisor advise kernels/$(KERNEL)/before.cu --model --top 2
 	@echo "Next: cd fixtures; . ../.venv/bin/activate (for the above), or gpadvisor doctor"
 
-test: $(TEST)
-	$(BIN)/python -m pytest -n $(JOBS) -q $(ARGS)
-	$(MAKE) --no-print-directory client-test e2e
+# A worker that is done takes tests of the other, the last of a row: those of one file stay together, where fixtures
+# and compiled code are shared, and both workers end together.
+test: test-python client-test e2e
+
+test-python: $(TEST)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q $(ARGS)
+
+# What the parts of .ci/run need, one after the other: later they run beside each other.
+installed: $(CHECK) $(DOCS)
+	@if $(HAVE_NPM); then $(MAKE) --no-print-directory $(MODULES); fi
 
 check: $(CHECK) client-check site
 	$(BIN)/ruff format --check .
