@@ -71,6 +71,9 @@ MOST_FETCHES: Final = Constant(0.3, Ground.GPA, "above this share of fetch stall
 
 # Code and hardware.
 MEETING: Final = Constant(2.0, Ground.COMPUTED, "fewer than two operations on a word are none to combine")
+FEW_PER_WORD: Final = Constant(
+    8.0, Ground.TOLD, "elements for each word of a histogram: with fewer a copy is no work saved"
+)
 SERIAL: Final = Constant(
     0.2,
     Ground.PAIRS,

@@ -12,13 +12,14 @@ of a warp go to one address in every pass, as the machine code shows.
 
 Operations on one address are done one after the other where the data is: in the L2 cache, or in the SM for
 shared memory. The queues in front of it fill, loads and stores wait behind them, and blocks cannot end before
-their operations have left.
+their operations have left. A small array lies in few slices of L2, which then do the work of all.
 
 ## What to try
 
 - Add up in registers over a loop, then in the warp (`__shfl_down_sync`, `__reduce_add_sync`, or
   `cooperative_groups::reduce`), then in the block, and let one thread send the result.
-- Histograms: one copy for each block in shared memory, or for each warp where a block's threads collide.
+- Histograms: one copy for each block in shared memory, added to the array in device memory once at the
+  block's end, of blocks that loop over the data; or one for each warp where a block's threads collide.
 - An order of the data in which neighbouring threads do not meet at one address.
 
 ## Example
@@ -35,12 +36,14 @@ if (threadIdx.x % 32 == 0) atomicAdd(sum, value);   // one
 Floating-point sums change in their last bits with the order. Where the result of the operation is used (a
 ticket, a slot in a queue), the warp's threads need their own shares of it; where one thread of a block takes
 it, and for exchanges, the rule is silent. The compiler aggregates integer additions to one address in a warp
-by itself; then only the block is left.
+by itself; then only the block is left. Copies of a histogram gain nothing where a block has hardly more
+elements than the array has words.
 
 ## How the gain is estimated
 
 GPA Eq. 2 with the waits that are due to these operations, as far as aggregation removes operations: all but
-one in as many as the report shows to meet in a sector, and half of them at the low end. Other waits behind
+one in as many as the report shows to meet in a sector, of a histogram all but one for each word and block,
+and half of them at the low end. Other waits behind
 the same queue are not counted, so that the gain may be larger. Where the threads of each warp go to one
 address, the waits for it are most of all, and no unit is busy, the time falls as the operations do, until the
 next unit is busy: the low end keeps the other waits if the address is not the whole grid's. What the
@@ -50,7 +53,6 @@ operations themselves load on the way to L2 goes with them at the high end; expe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -64,14 +66,14 @@ from gpadvisor.estimators.utilisation import L1, L1_DATA, L1_REQUESTS, L1_TO_L2,
 from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, is_for_one_thread
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.addresses import is_same_for_all
-from gpadvisor.evidence.lanes import active_share, threads_per_warp
+from gpadvisor.evidence.atomics import Atomic, Place, atomics_of
+from gpadvisor.evidence.histograms import counters
+from gpadvisor.evidence.lanes import threads_per_warp
 from gpadvisor.evidence.loops import every_pass
-from gpadvisor.evidence.measured import executed_warps, metric
 from gpadvisor.evidence.queries import (
     by_place,
     causes,
     kernel_function,
-    kernel_functions,
     line_text,
     loop_indices,
     percent,
@@ -81,46 +83,23 @@ from gpadvisor.evidence.queries import (
     stalled,
 )
 from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection, Relief, StaticSite
-from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, register_name
-from gpadvisor.model.machine import SECTOR_BYTES
 from gpadvisor.model.profile import KernelProfile
-from gpadvisor.model.program import Function
 
 _CODE: Final = "GPA110"
-_SECTORS: Final = "memory_l2_theoretical_sectors_global"
-_WORDS_PER_SECTOR: Final = SECTOR_BYTES // 4
 _CYCLES: Final = ("lts__cycles_elapsed.max", "gpc__cycles_elapsed.max", "sm__cycles_elapsed.max")
 _ON_THE_WAY: Final = frozenset({L1, L1_DATA, L1_REQUESTS, L1_TO_L2, L2})
 _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
-_COMPARED: Final = frozenset({"CAS", "CAST"})
 _FLOATS: Final = frozenset({"F16", "F32", "F64", "BF16", "F16x2"})
-_Place = tuple[FunctionId, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Atomic:
-    """One atomic instruction."""
-
-    function: Function
-    index: int
-    warps: float  # executions; 0 where not counted
-    threads: float | None  # of a warp that take part; None where not counted
-    meeting: float | None  # of them for each word of the sectors that they go to, at least
-
-    @property
-    def place(self) -> _Place:
-        """Where it is."""
-        return self.function.id, self.index
 
 
 def _match(context: KernelContext) -> Match | Rejection:
     blame, profile = context.blame, context.profile
     if blame is None or profile is None:
-        match = None if profile is None else _shown_by_code(context, profile)
+        match = _histogram(context) if profile is None else _shown_by_code(context, profile)
         reason = "needs samples: machine code does not show how often threads collide"
         return match or Rejection(code=_CODE, reason=reason)
-    atomics = _atomics(context, profile)
+    atomics = atomics_of(context.program, context.kernel, profile)
     if not atomics:
         return Rejection(code=_CODE, reason="no atomic operation in the code")
     indices = causes(blame)
@@ -151,7 +130,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     )
 
 
-def _relieves(context: KernelContext, gone: Mapping[_Place, float], mean: float) -> tuple[Relief, ...]:
+def _relieves(context: KernelContext, gone: Mapping[Place, float], mean: float) -> tuple[Relief, ...]:
     """The instructions that go; of the load on the way to L2 none may go with them, or all."""
     instructions = freed(context, gone)
     named = {instruction.resource for instruction in instructions}
@@ -172,15 +151,15 @@ def _shown_by_code(context: KernelContext, profile: KernelProfile) -> Match | No
     form = context.program.form
     for index, instruction in enumerate(function.instructions):
         loop = function.innermost_loop(index)
-        atomic = _Atomic(function=function, index=index, warps=0.0, threads=None, meeting=None)
+        atomic = Atomic(function=function, index=index)
         if (
             instruction.info.opclass not in _ATOMIC
             or instruction.guard is not None
             or loop is None
             or not every_pass(function, loop, index)
             or "EXCH" in instruction.modifiers
-            or _repeats(atomic)
-            or _is_place(atomic)
+            or atomic.repeats
+            or atomic.returns
             or access_shape(function, index, form, profile.launch) != AccessShape(Lie.SAME)
             or is_for_one_thread(function, index, form, profile.launch)
         ):
@@ -198,42 +177,50 @@ def _shown_by_code(context: KernelContext, profile: KernelProfile) -> Match | No
             regions=(),
             static_sites=(StaticSite(function=function.id, index=index, detail=instruction.opcode),),
         )
-    return None
+    return _histogram(context)
 
 
-def _atomics(context: KernelContext, profile: KernelProfile) -> list[_Atomic]:
-    atomics = []
-    for function in kernel_functions(context.program, context.kernel):
-        active, executed = active_share(profile, function), executed_warps(profile, function)
-        sectors = metric(profile, _SECTORS, function)
-        for index, instruction in enumerate(function.instructions):
-            if instruction.info.opclass not in _ATOMIC or (executed is not None and not executed[index]):
-                continue
-            threads = None if active is None else float(active[index]) * threads_per_warp(profile)
-            meeting = None
-            if threads is not None and executed is not None and sectors is not None and sectors[index]:
-                meeting = threads / (float(sectors[index] / executed[index]) * _WORDS_PER_SECTOR)
-            warps = 0.0 if executed is None else float(executed[index])
-            atomics.append(
-                _Atomic(function=function, index=index, warps=warps, threads=threads, meeting=meeting)
-            )
-    return atomics
+def _histogram(context: KernelContext) -> Match | None:
+    """Without samples: an array of few words to which all elements are added."""
+    function = kernel_function(context.program, context.kernel)
+    found = None if function is None else counters(function)
+    if function is None or found is None:
+        return None
+    launch = None if context.profile is None else context.profile.launch
+    if (
+        launch is not None
+        and not found.in_loop
+        and launch.blocks * launch.threads_per_block < (constants.FEW_PER_WORD * found.words)
+    ):
+        return None
+    where = line_text(function, found.indices[0])
+    cure = _privately(found.words, in_loop=found.in_loop)
+    return Match(
+        title="all blocks add to the same few words",
+        cure=cure,
+        advice=f"{cure[:1].upper()}{cure[1:]}: what was loaded chooses one of at most {found.words} words in "
+        f"device memory, to which all blocks add at {where}.",
+        regions=(),
+        static_sites=tuple(
+            StaticSite(function=function.id, index=index, detail=function.instructions[index].opcode)
+            for index in found.indices
+        ),
+    )
 
 
-def _meets(atomic: _Atomic) -> bool:
+def _privately(words: int, *, in_loop: bool) -> str:
+    cure = (
+        f"count in a copy for each block in shared memory ({words} words), and add that to the array once at "
+        "the block's end"
+    )
+    return cure if in_loop else f"{cure}; launch fewer blocks, whose threads loop over the elements"
+
+
+def _meets(atomic: Atomic) -> bool:
     return atomic.meeting is not None and atomic.meeting >= constants.MEETING
 
 
-def _modifiers(atomic: _Atomic) -> frozenset[str]:
-    return frozenset(atomic.function.instructions[atomic.index].modifiers)
-
-
-def _repeats(atomic: _Atomic) -> bool:
-    """Whether threads that lose against another try again: a compare-and-swap, or what is made of one."""
-    return not _COMPARED.isdisjoint(_modifiers(atomic))
-
-
-def _once_a_block(profile: KernelProfile, atomic: _Atomic) -> bool:
+def _once_a_block(profile: KernelProfile, atomic: Atomic) -> bool:
     return (
         atomic.threads is not None
         and atomic.threads <= constants.ABOUT
@@ -241,26 +228,29 @@ def _once_a_block(profile: KernelProfile, atomic: _Atomic) -> bool:
     )
 
 
-def _nothing_to_combine(profile: KernelProfile, atomic: _Atomic) -> str | None:
-    if "EXCH" in _modifiers(atomic):
+def _nothing_to_combine(profile: KernelProfile, atomic: Atomic) -> str | None:
+    if "EXCH" in atomic.modifiers:
         return "an exchange, of which each thread needs its own"
-    if _once_a_block(profile, atomic) and _is_place(atomic):
+    if _once_a_block(profile, atomic) and atomic.returns:
         return "one thread of each block takes a number, which is as few as can be"
     return None
 
 
-def _gone(profile: KernelProfile, atomic: _Atomic) -> float:
+def _gone(profile: KernelProfile, atomic: Atomic) -> float:
     """The share of an instruction's operations that need not be sent when a block sends one."""
     warps = max(1.0, profile.launch.threads_per_block / threads_per_warp(profile))
+    if atomic.words is not None and atomic.warps:
+        left = atomic.words * profile.launch.blocks / (atomic.warps * (atomic.threads or 1.0))
+        return max(constants.MIDDLE, 1 - left)  # of fewer blocks where they have few elements each
     if _meets(atomic):
-        return 1 - 1 / ((atomic.threads or 1.0) * (1.0 if _is_place(atomic) else warps))
+        return 1 - 1 / ((atomic.threads or 1.0) * (1.0 if atomic.returns else warps))
     if atomic.threads is not None and atomic.threads < constants.MEETING:  # the warp has added up already
         return 1 - 1 / warps
     return constants.MIDDLE
 
 
 def _serial(
-    context: KernelContext, profile: KernelProfile, atomics: list[_Atomic], gone: float, part: float
+    context: KernelContext, profile: KernelProfile, atomics: list[Atomic], gone: float, part: float
 ) -> MeasuredBound | None:
     """What is left where the warps' threads meet, and that alone takes the time.
 
@@ -308,7 +298,7 @@ def _serial(
     )
 
 
-def _advice(profile: KernelProfile, worst: _Atomic, part: float) -> str:
+def _advice(profile: KernelProfile, worst: Atomic, part: float) -> str:
     instruction = worst.function.instructions[worst.index]
     where = f"{instruction.opcode} {line_text(worst.function, worst.index)}"
     sentence = f"{percent(part)} of the samples wait for atomic operations, most of them for {where}"
@@ -319,15 +309,22 @@ def _advice(profile: KernelProfile, worst: _Atomic, part: float) -> str:
     return f"{sentence}: {_cure(profile, worst)}."
 
 
-def _cure(profile: KernelProfile, worst: _Atomic) -> str:
+def _cure(profile: KernelProfile, worst: Atomic) -> str:
     shared = is_shared(worst.function.instructions[worst.index])
-    if _repeats(worst):
+    if worst.repeats:
         then = "or give each warp a copy of its own" if shared else "then those of the block, and send one"
         return f"combine the values of a warp first, {then}: threads that meet repeat a compare-and-swap"
-    if _is_place(worst):
+    if worst.returns:
         return (
             "count in the warp or the block, add once for all of them, and pass the base on "
             "(__ballot_sync(), __popc(), __shfl_sync()): the result is used, perhaps as a place to write to"
+        )
+    if worst.words is not None:
+        return _privately(worst.words, in_loop=worst.in_loop)
+    if _meets(worst) and worst.by_data:
+        return (
+            "add up what meets first: in a copy of the array for each block in shared memory, if it fits, or "
+            "over neighbouring threads that go to one address"
         )
     if _meets(worst):
         return f"{_in_warp(worst)}, then those of the block, and send one"
@@ -345,8 +342,8 @@ def _cure(profile: KernelProfile, worst: _Atomic) -> str:
     )
 
 
-def _in_warp(worst: _Atomic) -> str:
-    modifiers = _modifiers(worst)
+def _in_warp(worst: Atomic) -> str:
+    modifiers = worst.modifiers
     intrinsic = next(
         (name.lower() for name in ("MIN", "MAX", "AND", "OR", "XOR") if name in modifiers), "add"
     )
@@ -358,18 +355,7 @@ def _in_warp(worst: _Atomic) -> str:
     return f"combine the values of a warp {how}"
 
 
-def _is_place(atomic: _Atomic) -> bool:
-    """Whether an operation's result is used in the function, so that no copies can be added up at the end."""
-    registers = set(atomic.function.instructions[atomic.index].defs)
-    reaching = atomic.function.reaching if registers else None
-    return reaching is not None and any(
-        atomic.index in reaching.definitions(use, register)
-        for use, instruction in enumerate(atomic.function.instructions)
-        for register in registers.intersection(instruction.uses)
-    )
-
-
-def _adjustment(gone: float, worst: _Atomic) -> Adjustment:
+def _adjustment(gone: float, worst: Atomic) -> Adjustment:
     counted = "counted" if worst.meeting is not None else "not counted"
     return Adjustment(
         low=constants.MIDDLE * gone,

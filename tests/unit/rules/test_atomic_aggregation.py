@@ -221,3 +221,35 @@ def test_an_address_of_each_thread_is_not_known_to_collide() -> None:
 def test_one_thread_of_a_block_collides_with_no_other_of_its_warp() -> None:
     text = LOOP.format(guard="ISETP.NE.AND P0, PT, R0, RZ, PT // 17\n@P0 BRA out // 17")
     assert isinstance(OPTIMIZER.match(_unsampled(text)), Rejection)
+
+
+def _by_data(chosen: str, *, sectors: float, warps: int = 32000) -> KernelContext:
+    code = listing(
+        f"LDC.64 R10, c[0x0][0x168] // 18\nS2R R8, SR_TID.X // 18\nload| LDG.E{chosen} R2, [R8.64] // 19\n"
+        "to| IMAD.WIDE.U32 R4, R2, 0x4, R10 // 19\nadd| RED.E.ADD.STRONG.GPU [R4.64], R3 // 20\nEXIT"
+    )
+    return context_of(
+        code,
+        [Row("lg_throttle", "add", 900, 900), Row("selected", "to", 100)],
+        counts={"load": (warps, 32 * warps), "to": (warps, 32 * warps), "add": (warps, 32 * warps)},
+        pc_metrics={SECTORS: {"load": warps * 8.0, "add": warps * sectors}},
+        block=256,
+        grid=125,
+    )
+
+
+def test_a_small_array_gets_a_copy_for_each_block() -> None:
+    found = _match(_by_data(".U8", sectors=28))
+    assert "a copy for each block in shared memory (256 words)" in found.advice
+    assert found.adjustments[0].expected == pytest.approx(1 - 256 * 125 / (32 * 32000))
+
+
+def test_where_blocks_have_few_elements_half_of_the_operations_may_stay() -> None:
+    assert _match(_by_data(".U8", sectors=28, warps=1000)).adjustments[0].expected == pytest.approx(0.5)
+
+
+def test_threads_that_meet_by_their_data_are_not_added_up_by_shuffles() -> None:
+    """As in a histogram of ten values: neighbours go to different words."""
+    advice = _match(_by_data("", sectors=1)).advice
+    assert "a copy of the array for each block" in advice
+    assert "shuffle" not in advice

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel's atomic operations, and how many threads of a warp meet at a word there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from gpadvisor.evidence.access_shapes import Lie, access_shape
+from gpadvisor.evidence.accesses import is_atomic
+from gpadvisor.evidence.histograms import is_result_used, words_chosen_by_data
+from gpadvisor.evidence.lanes import active_share, threads_per_warp
+from gpadvisor.evidence.measured import executed_warps, metric
+from gpadvisor.evidence.queries import kernel_functions
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.machine import SECTOR_BYTES
+from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.program import Function, Program
+
+_SECTORS: Final = "memory_l2_theoretical_sectors_global"
+_WORDS_PER_SECTOR: Final = SECTOR_BYTES // 4
+_COMPARED: Final = frozenset({"CAS", "CAST"})
+Place: TypeAlias = tuple[FunctionId, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Atomic:
+    """One atomic instruction."""
+
+    function: Function
+    index: int
+    warps: float = 0.0  # executions; 0 where not counted
+    threads: float | None = None  # of a warp that take part; None where not counted
+    meeting: float | None = None  # of them for each word of the sectors that they go to, at least
+    by_data: bool = False  # whether what was loaded chooses the word
+    words: int | None = None  # of a small array in device memory, of which it does
+
+    @property
+    def place(self) -> Place:
+        """Where it is."""
+        return self.function.id, self.index
+
+    @property
+    def modifiers(self) -> frozenset[str]:
+        """What its opcode says further."""
+        return frozenset(self.function.instructions[self.index].modifiers)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether threads that lose against another try again: a compare-and-swap, or what is made of one."""
+        return not _COMPARED.isdisjoint(self.modifiers)
+
+    @property
+    def returns(self) -> bool:
+        """Whether its result is used, so that no copies can be added up at the end."""
+        return is_result_used(self.function, self.index)
+
+    @property
+    def in_loop(self) -> bool:
+        """Whether a thread comes there again and again."""
+        return self.function.innermost_loop(self.index) is not None
+
+
+def atomics_of(program: Program, kernel: str, profile: KernelProfile) -> list[Atomic]:
+    """Those of a kernel that were executed, as far as that was counted."""
+    return [
+        _atomic(program, profile, function, index)
+        for function in kernel_functions(program, kernel)
+        for executed in (executed_warps(profile, function),)
+        for index, instruction in enumerate(function.instructions)
+        if is_atomic(instruction) and (executed is None or executed[index])
+    ]
+
+
+def _atomic(program: Program, profile: KernelProfile, function: Function, index: int) -> Atomic:
+    active, executed = active_share(profile, function), executed_warps(profile, function)
+    sectors = metric(profile, _SECTORS, function)
+    threads = None if active is None else float(active[index]) * threads_per_warp(profile)
+    meeting = None
+    if threads is not None and executed is not None and sectors is not None and sectors[index]:
+        meeting = threads / (float(sectors[index] / executed[index]) * _WORDS_PER_SECTOR)
+    return Atomic(
+        function=function,
+        index=index,
+        warps=0.0 if executed is None else float(executed[index]),
+        threads=threads,
+        meeting=meeting,
+        by_data=access_shape(function, index, program.form, profile.launch).lie is Lie.BY_DATA,
+        words=words_chosen_by_data(function, index),
+    )
