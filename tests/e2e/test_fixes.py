@@ -84,6 +84,14 @@ __global__ void __launch_bounds__(1024) k(const float* x, float* y, int n) {
     for (int i = 0; i < 96; ++i) y[i * n + threadIdx.x] = part[i];
 }
 """
+TABLES = """\
+struct Tables { float* out; float eps[9]; int count; };
+__global__ void k(Tables t, const int* kind, const float* x) {
+    float sum = 0.0f;
+    for (int j = 0; j < t.count; ++j) sum += t.eps[kind[j]] * x[j];
+    t.out[threadIdx.x] = sum;
+}
+"""
 GENERIC = """\
 template <typename T>
 __global__ void k(T* x, int n) {
@@ -202,6 +210,19 @@ def test_a_launch_bound_frees_registers(source: Callable[[str], Path]) -> None:
     assert kernel.local_bytes.before > 0
     assert kernel.local_bytes.after == 0
     assert kernel.local_accesses.after == 0
+
+
+def test_a_parameter_that_is_read_in_place_is_not_copied(source: Callable[[str], Path]) -> None:
+    path, one = source(TABLES), finding("GPA101", 4, remedies=(Remedy.GRID_CONSTANT,))
+    fix = offered(path, TABLES, one, "grid_constant")
+    assert fix.title == "Read t in place (__grid_constant__) [GPA101]"
+    assert not fix.needs_confirmation
+    check = checked(path, TABLES, fix)
+    assert check.pattern is PatternState.GONE, check.message
+    (kernel,) = check.kernels
+    assert kernel.local_bytes.before
+    assert kernel.local_bytes.after == kernel.local_accesses.after == 0
+    assert not find_fixes(path, apply_edits(TABLES, fix.edits), [one], request=request_for(path.parent))
 
 
 def test_a_block_size_changes_what_is_shared(source: Callable[[str], Path]) -> None:

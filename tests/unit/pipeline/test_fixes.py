@@ -295,3 +295,15 @@ def test_an_element_is_kept_only_where_the_advice_is_to_store_it_behind_the_loop
     assert fix.needs_confirmation
     assert not fix.preferred
     assert not offered(text, finding("GPA106", 3))
+
+
+def test_a_parameter_is_read_in_place_only_where_the_advice_is_about_it() -> None:
+    text = "struct Tables { float eps[9]; };\n__global__ void k(Tables t, float* x, int i) {\n"
+    text += "    x[i] = t.eps[i];\n}\n"
+    (fix,) = offered(text, finding("GPA101", 3, remedies=(Remedy.GRID_CONSTANT,)), LaunchFacts())
+    assert fix.title == "Read t in place (__grid_constant__) [GPA101]"
+    assert apply_edits(text, fix.edits).splitlines()[1] == (
+        "__global__ void k(const __grid_constant__ Tables t, float* x, int i) {"
+    )
+    assert fix.preferred
+    assert not offered(text, finding("GPA101", 3), LaunchFacts())

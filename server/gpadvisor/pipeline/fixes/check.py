@@ -18,7 +18,9 @@ _BY_LINES: Final = frozenset(
     {SiteKind.FLOAT_LITERALS.value, SiteKind.RECIPROCAL.value, SiteKind.KEEP_ELEMENT.value}
 )
 """What these do is seen on the lines that they change."""
-_IN_RANGE: Final = frozenset({*_BY_LINES, SiteKind.UNROLL.value, SiteKind.RESTRICT.value})
+_IN_RANGE: Final = frozenset(
+    {*_BY_LINES, SiteKind.UNROLL.value, SiteKind.RESTRICT.value, SiteKind.GRID_CONSTANT.value}
+)
 """What these are about lies between the first and the last line of the fix."""
 _BY_LAUNCH: Final = frozenset({SiteKind.BLOCK_SIZE.value})
 """Only the launch shows what these do."""

@@ -280,6 +280,13 @@ def _restrict(case: _Case) -> Iterator[Fix]:
         yield _fix(case, [site], text, short="promises no aliasing", reason=reason)
 
 
+def _grid_constant(case: _Case) -> Iterator[Fix]:
+    if Remedy.GRID_CONSTANT not in case.finding.remedies:
+        return
+    for site in case.kernels(SiteKind.GRID_CONSTANT) or case.sites(SiteKind.GRID_CONSTANT)[:1]:
+        yield _fix(case, [site], f"Read {_listed(site.words)} in place (__grid_constant__)", preferred=True)
+
+
 def _launch_bounds(case: _Case) -> Iterator[Fix]:
     threads, blocks = case.launch.block_threads, case.launch.blocks_per_sm
     if threads is None:
@@ -344,6 +351,7 @@ _OFFERS: Final[Mapping[SiteKind, Callable[[_Case], Iterator[Fix]]]] = {
     SiteKind.FORCE_INLINE: _force_inline,
     SiteKind.UNROLL: _unroll,
     SiteKind.RESTRICT: _restrict,
+    SiteKind.GRID_CONSTANT: _grid_constant,
     SiteKind.LAUNCH_BOUNDS: _launch_bounds,
     SiteKind.BLOCK_SIZE: _block_size,
 }

@@ -33,6 +33,7 @@ class SiteKind(Enum):
     KEEP_ELEMENT = "keep_element"  # in a variable while a loop runs that writes it in every pass
     UNROLL = "unroll"  # a pragma before a loop
     RESTRICT = "restrict"  # __restrict__ and const on pointer parameters
+    GRID_CONSTANT = "grid_constant"  # parameters that are read where they are passed
     LAUNCH_BOUNDS = "launch_bounds"
     FORCE_INLINE = "force_inline"
     NO_INLINE = "no_inline"

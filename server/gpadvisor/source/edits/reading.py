@@ -24,6 +24,7 @@ from gpadvisor.source.edits.elements import kept_elements
 from gpadvisor.source.edits.expressions import float_literals, reciprocals
 from gpadvisor.source.edits.functions import block_sizes, inlining, launch_bounds, restricts
 from gpadvisor.source.edits.loops import unrolls
+from gpadvisor.source.edits.parameters import grid_constants
 from gpadvisor.source.edits.text import ParsedFile, TextPositions, parsed_file
 from gpadvisor.source.facts import HASH_SUFFIXES
 from gpadvisor.source.syntax import parse_cuda
@@ -36,7 +37,16 @@ _CUDA_TEXT: Final = re.compile(
     rb"|\"(?:\\.|[^\"\\\n])*\"?|(?<![0-9a-zA-Z_])'(?:\\.|[^'\\\n])*'?",
     re.DOTALL,
 )
-_FINDERS: Final = (float_literals, reciprocals, kept_elements, unrolls, restricts, launch_bounds, inlining)
+_FINDERS: Final = (
+    float_literals,
+    reciprocals,
+    kept_elements,
+    unrolls,
+    restricts,
+    grid_constants,
+    launch_bounds,
+    inlining,
+)
 
 _Range = tuple[int, int]
 
