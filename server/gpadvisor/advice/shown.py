@@ -13,14 +13,25 @@ from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import is_as_short_as_a_launch
-from gpadvisor.estimators.utilisation import DRAM, ISSUE, MEMORY_RESOURCES, active_loads, measured_loads
+from gpadvisor.estimators.utilisation import (
+    DRAM,
+    ISSUE,
+    L1,
+    L1_DATA,
+    L1_REQUESTS,
+    MEMORY_RESOURCES,
+    active_loads,
+    measured_loads,
+)
 from gpadvisor.evidence.accesses import is_memory
+from gpadvisor.evidence.trees import is_all_that_loops_access, tree_barriers
 from gpadvisor.model.advice import Category, Estimate
 from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence, first_share
 
 MIN_IMPORTANCE: Final = constants.SMALL
 MIN_SAMPLES: Final = int(constants.FEW_SAMPLES)
 MIN_SPEEDUP: Final = constants.SHOWN
+_OF_L1: Final = frozenset({L1, L1_DATA, L1_REQUESTS})
 
 
 class Standing(Enum):
@@ -139,5 +150,11 @@ def _is_beside_the_limit(context: KernelContext, finding: EstimatedMatch) -> boo
     if busiest.unit.name == ISSUE:
         return False
     functions = context.program.functions
+    if busiest.unit.name in _OF_L1 and all(
+        site.index in tree_barriers(functions[site.function])
+        and is_all_that_loops_access(functions[site.function])
+        for site in sites
+    ):
+        return False  # its levels are what L1 is busy with
     accesses = [is_memory(functions[site.function].instructions[site.index]) for site in sites]
     return not any(accesses) if busiest.unit.name in MEMORY_RESOURCES else all(accesses)

@@ -14,7 +14,7 @@ from gpadvisor.evidence.common_loads import last_barrier
 from gpadvisor.evidence.lanes import active_share
 from gpadvisor.evidence.queries import Rows, by_role, by_stall, line_text, share
 from gpadvisor.evidence.serial_sums import serial_sums
-from gpadvisor.evidence.trees import leaves_by_remainder, tree_barriers
+from gpadvisor.evidence.trees import has_few_elements, leaves_by_remainder, tree_barriers
 from gpadvisor.model.advice import StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.ids import FunctionId
@@ -137,6 +137,31 @@ def tree_advice(context: KernelContext, trees: tuple[StaticSite, ...]) -> str:
         "so that only one value of each warp goes through shared memory: the barrier at "
         f"{site_text(context, trees[0])} holds the whole block at every level of a tree."
     )
+
+
+def static_tree_advice(context: KernelContext, trees: tuple[StaticSite, ...]) -> str:
+    """The same without samples: what comes before shuffles goes by the code and the launch alone."""
+    function = context.program.functions[trees[0].function]
+    loop = function.innermost_loop(trees[0].index)
+    first = []
+    if loop is not None and leaves_by_remainder(function, loop):
+        first.append(
+            "let the active threads be neighbours, so that whole warps skip a level: by a remainder some of "
+            "every warp take part"
+        )
+    sms = None if context.profile is None else context.profile.device.sms
+    spare = context.profile is not None and sms and context.profile.launch.blocks >= _MANY_BLOCKS * sms
+    if spare and has_few_elements(function):
+        first.append("give each thread more elements, which it joins before the tree")
+    if not first:
+        return tree_advice(context, trees)
+    text = "; ".join(first)
+    shuffles = tree_advice(context, trees)
+    return f"{text[0].upper()}{text[1:]}. Then {shuffles[0].lower()}{shuffles[1:]}"
+
+
+_MANY_BLOCKS: Final = 8
+"""Blocks for each SM of which half may go without SMs going empty."""
 
 
 def serial_sites(context: KernelContext, functions: tuple[Function, ...]) -> tuple[StaticSite, ...]:

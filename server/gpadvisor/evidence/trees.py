@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from gpadvisor.evidence.accesses import is_memory
+from gpadvisor.evidence.accesses import is_global, is_memory
 from gpadvisor.evidence.barriers import (
     SHARED_BY_THREADS,
     SHIFTS,
@@ -44,6 +44,32 @@ def tree_barriers(function: Function) -> tuple[int, ...]:
         if is_barrier(function, index)
     ]
     return tuple(sorted({*levels, *_unrolled_tree(function)}))
+
+
+def is_all_that_loops_access(function: Function) -> bool:
+    """Whether a tree in loops makes all accesses to memory that a function repeats."""
+    trees = [loop for loop in function.loops if _has_shared_tree(function, loop.id)]
+    inside = {index for loop in trees for index in loop_indices(function, loop.id)}
+    repeated = {index for loop in function.loops for index in loop_indices(function, loop.id)} - inside
+    return bool(trees) and not any(is_memory(function.instructions[index]) for index in repeated)
+
+
+_FEW_LOADS: Final = 2
+"""Elements of a thread from which on more of them are no plain gain."""
+
+
+def has_few_elements(function: Function) -> bool:
+    """Whether a thread brings one or two elements to a tree with one barrier at each level."""
+    trees = [loop.id for loop in function.loops if _has_shared_tree(function, loop.id)]
+    inside = [index for loop in trees for index in loop_indices(function, loop)]
+    barriers = sum(is_barrier(function, index) for index in inside)
+    loads = [
+        index
+        for index in set(range(len(function.instructions))).difference(inside)
+        if function.instructions[index].info.opclass is OpcodeClass.LOAD
+        and is_global(function.instructions[index])
+    ]
+    return is_all_that_loops_access(function) and barriers == len(trees) and len(loads) <= _FEW_LOADS
 
 
 def in_level_loop(function: Function, index: int) -> bool:

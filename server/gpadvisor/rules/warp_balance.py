@@ -75,6 +75,7 @@ from gpadvisor.estimators.barrier_words import (
     serial_sites,
     site_text,
     stages_own,
+    static_tree_advice,
     tree_advice,
     waited_barriers,
 )
@@ -235,7 +236,7 @@ def _static_advice(
         says = staging_advice if stages_own(redundant) else redundant_advice
         parts.append(says(context, redundant))
     if trees:
-        parts.append(tree_advice(context, trees))
+        parts.append(static_tree_advice(context, trees))
     if single and not parts:
         places = list(dict.fromkeys(site_text(context, site) for site in single))
         parts.append(

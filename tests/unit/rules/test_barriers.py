@@ -8,11 +8,13 @@ from dataclasses import replace
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
+from gpadvisor.advice import advise_kernel
 from gpadvisor.estimators.utilisation import ISSUE, L1_REQUESTS
 from gpadvisor.evidence.barriers import Needless, needless_barriers, needless_in
 from gpadvisor.evidence.trees import tree_barriers
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.profile import Evidence
 from gpadvisor.rules import thread_divergence, warp_balance
 
 EITHER_WAY = """LDG.E R0, [R6.64]
@@ -230,6 +232,52 @@ def test_threads_that_leave_a_tree_by_a_remainder_come_first(test: str, apart: b
     assert isinstance(found, Rejection) is (apart and counted)
     if isinstance(found, Rejection):
         assert "by a remainder" in found.reason
+
+
+_REDUCTION = TREE.format(step=HALVED).replace("FADD R8", "LDS R8, [R4]\nFADD R8")
+_SUMS_FIRST = (
+    "each:\nLDG.E R2, [R12.64]\nIADD3 R12, R12, 0x4, RZ\nISETP.NE.AND P2, PT, R12, R13, PT\n@P2 BRA each\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "grid", "first"),
+    [
+        (_REDUCTION, 65536, "Give each thread more elements"),
+        (f"LDG.E R2, [R12.64]\n{_REDUCTION}", 65536, "Give each thread more elements"),
+        (_REDUCTION, 40, "Let each warp combine"),  # fewer blocks would leave SMs empty
+        (f"{_SUMS_FIRST}{_REDUCTION}", 65536, "Let each warp combine"),  # has them
+        (_REDUCTION.replace("ISETP.GE.U32.AND P0, PT, R4, R9, PT", _MASKED), 40, "Let the active threads be"),
+    ],
+)
+def test_without_samples_a_tree_is_told_with_what_comes_before_shuffles(
+    code: str, grid: int, first: str
+) -> None:
+    """After sums of 512 elements: neighbours gained 2.0x, a second element for each thread 1.9x."""
+    context = replace(context_of(listing(code), [], grid=grid), blame=None)
+    found = warp_balance.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    assert found.cure.startswith(first)
+    assert "by shuffles" in found.cure
+
+
+@pytest.mark.parametrize(
+    ("unit", "code", "shown"),
+    [
+        ("l1tex__throughput", _REDUCTION, True),
+        ("l1tex__throughput", f"{_SUMS_FIRST}{_REDUCTION}", False),  # L1 may be busy with these
+        ("gpu__dram_throughput", _REDUCTION, False),
+    ],
+)
+def test_without_samples_a_tree_that_is_all_that_loops_access_is_what_fills_l1(
+    unit: str, code: str, *, shown: bool
+) -> None:
+    busy = {f"{unit}.avg.pct_of_peak_sustained_elapsed": 84.0}
+    context = context_of(listing(code), [], grid=65536, metrics=busy)
+    context = replace(context, blame=None, evidence=Evidence.COUNTED)
+    found = advise_kernel(context, [warp_balance.OPTIMIZER])
+    assert bool(found.suggestions) is shown
+    assert found.hidden == (not shown)
 
 
 def test_a_block_of_one_warp_has_no_slower_one() -> None:
