@@ -71,6 +71,8 @@ def _versions(advice: Advice) -> list[str]:
             said.append(f"{name} was found by its name alone: it may not be the version that was profiled.")
         elif match.is_unsure and match.differs:
             said.append(f"{name} here is another version than was profiled, whose text is not known.")
+        elif match.local_path is not None and base_file(match.local_path).lower() != name.lower():
+            said.append(f"{name} is {base_file(match.local_path)} here.")
     if len(said) > _SHOWN:
         said[_SHOWN:] = [f"The same holds for {plural(len(said) - _SHOWN, 'more source file')}."]
     return said

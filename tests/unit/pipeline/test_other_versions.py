@@ -85,3 +85,10 @@ def test_a_line_that_cannot_be_the_instruction_is_not_quoted() -> None:
 def test_what_was_found_by_its_name_alone_says_so(local: str, told: bool) -> None:
     text = render_text(_seen(None, values.GATHER_SOURCE, local), sources={FILE: values.GATHER_SOURCE})
     assert ("! gather.cu was found by its name alone" in text) == told
+
+
+@pytest.mark.parametrize(("local", "told"), [("/here/sum.cu", True), ("/here/src/Gather.cu", False)])
+def test_a_source_that_has_another_name_here_says_so(local: str, told: bool) -> None:
+    """Sentences have the name of the report, and places that of the file which a click opens."""
+    text = render_text(_seen(values.GATHER_SOURCE, values.GATHER_SOURCE, local))
+    assert ("! gather.cu is sum.cu here.\n" in text) == told
