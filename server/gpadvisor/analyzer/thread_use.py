@@ -83,6 +83,7 @@ def _merged(uses: list[ThreadUse], *, known: bool) -> ThreadUse:
         sizes=frozenset().union(*(use.sizes for use in uses)),
         guarded=any(use.guarded for use in uses),
         grid_stride=first("grid_stride"),
+        block_stride=first("block_stride"),
         tile=first("tile"),
         roles=first("roles"),
         waits_for_blocks=first("waits_for_blocks"),
@@ -235,6 +236,7 @@ class _Values:
             everything |= found
         both = Origin.THREAD | Origin.BLOCK
         places = Positions(self.function, self.inputs, self._size)
+        strides = [*self._strides()]
         return ThreadUse(
             axes="".join(sorted(axes)),
             flat=places.blocks is None,
@@ -244,7 +246,12 @@ class _Values:
                 one.info.opclass is OpcodeClass.PREDICATE and both in self.origin[index]
                 for index, one in enumerate(instructions)
             ),
-            grid_stride=self._place(self._strides()),
+            grid_stride=self._place(index for index, step in strides if Origin.GRID_SIZE in step),
+            block_stride=self._place(
+                index
+                for index, step in strides
+                if Origin.BLOCK_SIZE in step and not step & (Origin.GRID_SIZE | Origin.THREAD)
+            ),
             tile=self._place(self._tiles()),
             roles=None if places.threads is None else (self.function.id, places.threads),
             waits_for_blocks=self._place(self._spins()),
@@ -275,8 +282,8 @@ class _Values:
             if any(Origin.THREAD in self.of(index, register) for register in address_registers(instruction)):
                 yield index
 
-    def _strides(self) -> Iterator[int]:
-        """Instructions by which a value grows from pass to pass, by a step that holds the grid's size."""
+    def _strides(self) -> Iterator[tuple[int, Origin]]:
+        """Instructions by which a value grows from pass to pass, with what its step is computed from."""
         graph = nx.DiGraph()
         for index, inputs in enumerate(self.inputs):
             if self.passes[index] and self.function.loop_of[self.function.block_of[index]] >= 0:
@@ -289,8 +296,7 @@ class _Values:
                 for one, writers in self.inputs[index].items():
                     if not writers & cycle:
                         step |= self.of(index, one)
-                if Origin.GRID_SIZE in step:
-                    yield index
+                yield index, step
 
     def _spins(self) -> Iterator[int]:
         """Loads of what other blocks write, in a loop that they alone end and that does nothing else."""

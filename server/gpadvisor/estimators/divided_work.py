@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpadvisor.analyzer.thread_use import thread_use
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext
@@ -12,7 +13,8 @@ from gpadvisor.estimators.elapsed import mean_active_share
 from gpadvisor.estimators.launches import LaunchShape, held_warps, is_as_short_as_a_launch, shape
 from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.divisible_loops import divisible_loop
-from gpadvisor.evidence.loops import loop_facts
+from gpadvisor.evidence.loops import loop_facts, measured_trips
+from gpadvisor.evidence.measured import executed_warps
 from gpadvisor.evidence.queries import counted, kernel_function, location_text
 from gpadvisor.model.advice import Match, ParallelTarget, StaticSite
 from gpadvisor.model.ids import LoopId
@@ -146,6 +148,30 @@ def lone_warp(context: KernelContext, profile: KernelProfile, launch_shape: Laun
         static_sites=(_site(function, _longest_loop(function)),),
         leads=True,
         alone=True,
+    )
+
+
+def wider_blocks(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> str:
+    """More threads for each block, where these share a loop by the block's size; empty where none do."""
+    place = thread_use(context.program, context.kernel).block_stride
+    function = kernel_function(context.program, context.kernel)
+    if place is None or function is None or place[0] != function.id:
+        return ""
+    loop, executed = function.innermost_loop(place[1]), executed_warps(profile, function)
+    trips = None if loop is None or executed is None else measured_trips(function, loop, executed)
+    facts = context.program.facts.get(context.kernel)
+    most = context.machine.sm.max_threads_per_block.value
+    if facts is not None and facts.max_threads_per_block:
+        most = min(most, facts.max_threads_per_block)
+    threads = now.threads
+    while trips is not None and 2 * threads <= most and trips * now.threads >= 2 * threads:
+        threads *= 2
+    new = None if loop is None else shape(context, profile, now.blocks, threads)
+    if loop is None or new is None or not new.fits or threads == now.threads:
+        return ""
+    return (
+        f"Launch blocks of {threads:,} threads instead of {now.threads:,}: the loop at "
+        f"{_place(function, loop)} steps by the block's size, so more threads share its {trips:.0f} passes. "
     )
 
 

@@ -21,6 +21,7 @@ class ThreadUse:
     sizes: frozenset[tuple[str, int]]  # constants that stand for it, by axis: blockIdx.x * 256 + threadIdx.x
     guarded: bool  # a global index is compared with something, as where the last block is not full
     grid_stride: CodePlace | None  # a loop whose step holds gridDim
+    block_stride: CodePlace | None  # a loop whose step holds blockDim, and neither gridDim nor threadIdx
     tile: CodePlace | None  # shared memory addressed by threadIdx
     roles: CodePlace | None  # what a thread does depends on threadIdx without blockIdx
     waits_for_blocks: CodePlace | None  # spins on what another block writes: a grid barrier, a lookback

@@ -64,7 +64,7 @@ from gpadvisor.analyzer.thread_use import thread_use
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.divided_work import divided, lone_warp, one_thread, one_warp
+from gpadvisor.estimators.divided_work import divided, lone_warp, one_thread, one_warp, wider_blocks
 from gpadvisor.estimators.launches import (
     ONE_THREAD,
     LaunchShape,
@@ -240,8 +240,7 @@ def _fewer_than_sms(
     context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, free: Freedom, ratio: float
 ) -> Match | Rejection:
     """Fewer blocks than SMs, with threads that each have their own elements."""
-    sms = profile.device.sms or 1
-    sm = context.machine.sm
+    sms, sm = profile.device.sms or 1, context.machine.sm
     # A warp for each scheduler may issue all the time; of a unit that they share each SM has one.
     enough = sm.warp_size.value * (1 if _is_sm_busy(context) else sm.schedulers.value)
     new = None
@@ -259,6 +258,9 @@ def _fewer_than_sms(
         and _crowded(context) <= constants.NOTABLE
     )
     more_threads, few_warps = _missing_threads(context, launch_shape)
+    wider = wider_blocks(context, profile, new) if more_threads and new is launch_shape else ""
+    if wider:
+        cure, more_threads = f"{wider}Or {cure[0].lower()}{cure[1:]}", ""
     return Match(
         title=f"{counted(launch_shape.blocks, 'block')} for {counted(sms, 'SM')}",
         cure=cure + more_threads,
@@ -328,12 +330,10 @@ def _missing_threads(context: KernelContext, launch_shape: LaunchShape) -> tuple
     if crowded > constants.NOTABLE or _is_sm_busy(context):
         return "", ""
     warps = launch_shape.blocks * -(-launch_shape.threads // context.machine.sm.warp_size.value)
+    alone = f"hardly wait for one another ({percent(crowded)} of the samples)"
     return (
         " Let several threads share what one does now in its loop.",
-        (
-            f" Its warps hardly wait for one another ({percent(crowded)} of the samples), so SMs of their "
-            f"own give them little: {counted(warps, 'warp')} are too few."
-        ),
+        f" Its warps {alone}, so SMs of their own give them little: {counted(warps, 'warp')} are too few.",
     )
 
 

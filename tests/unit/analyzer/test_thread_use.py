@@ -58,8 +58,13 @@ def test_a_loop_that_steps_by_the_grid() -> None:
     use = _use(FLAT + stride)
     assert use.grid_stride is not None
     assert use.flat
+    assert use.block_stride is None
     # The same loop by the block's own threads says nothing about the number of blocks.
-    assert _use(FLAT + stride.replace("R8, R8, c[0x0][0xc], RZ", "R8, R8, 0x1, RZ")).grid_stride is None
+    own = _use(FLAT + stride.replace("R8, R8, c[0x0][0xc], RZ", "R8, R8, 0x1, RZ"))
+    assert own.grid_stride is None
+    assert own.block_stride is not None
+    one = _use(FLAT + stride.replace("IMAD R8, R8, c[0x0][0xc], RZ", "MOV R8, 0x1"))
+    assert one.block_stride is None
 
 
 def test_blocks_of_two_dimensions_may_be_numbered_along_one() -> None:

@@ -172,3 +172,46 @@ def test_where_one_warp_works_its_work_is_to_be_divided(held: float, busy: float
     if told:  # whatever else would gain is of a warp that then does little
         assert isinstance(found, Match)
         assert (found.leads, found.alone) == (True, True)
+
+
+ROW_SUMS = """
+    S2R R0, SR_TID.X
+    S2R R3, SR_CTAID.X
+    IMAD R4, R3, c[0x0][0x170], R0
+    MOV R9, 0x4
+    start| MOV R8, RZ
+    columns:
+    head| IMAD.WIDE R6, R4, R9, c[0x0][0x168] // 12
+    load| LDG.E R2, [R6.64] // 12
+    use| FADD R8, R8, R2 // 12
+    IADD3 R4, R4, {step}, RZ // 11
+    ISETP.GE.AND P1, PT, R4, c[0x0][0x174], PT // 11
+    back| @!P1 BRA columns // 11
+    STS [R0.X4], R8
+    BAR.SYNC 0x0
+    EXIT
+"""
+
+
+@pytest.mark.parametrize(
+    ("block", "passes", "step", "told"),
+    [
+        (256, 32, "c[0x0][0x0]", "Launch blocks of 1,024 threads instead of 256: the loop at kernel.cu:1"),
+        (256, 2, "c[0x0][0x0]", "Launch blocks of 512 threads instead of 256"),  # for more there is no pass
+        (256, 1, "c[0x0][0x0]", "Divide what a block does"),
+        (1024, 32, "c[0x0][0x0]", "Divide what a block does"),
+        (256, 32, "0x100", "Divide what a block does"),  # a constant: more threads would do the same
+    ],
+)
+def test_few_blocks_whose_threads_share_a_loop_by_their_number_get_more_of_them(
+    block: int, passes: int, step: str, told: str
+) -> None:
+    """After a norm of 33 rows on 132 SMs: 256 threads for 8,192 vectors of a row."""
+    warps = 33 * block // 32
+    counts = {"start": (warps, 32 * warps), **dict.fromkeys(("head", "back"), (passes * warps, 32 * warps))}
+    found = block_increase.OPTIMIZER.match(
+        _context(ROW_SUMS.format(step=step), grid=33, block=block, counts=counts, static_shared=64)
+    )
+    assert isinstance(found, Match)
+    assert found.cure.startswith(told)
+    assert "ivide what a block does along another dimension" in found.cure
