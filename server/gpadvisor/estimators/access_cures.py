@@ -36,7 +36,7 @@ from gpadvisor.model.blame import Blame
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import BANK_ROW_BYTES, SECTOR_BYTES, WARP, WIDEST_BYTES
-from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.profile import KernelProfile, Launch
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
@@ -117,7 +117,7 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
         return ""  # one sector more: a row seldom begins on one
     spread = executed is None or traffic.requested[place] > _SPREAD * executed[index]
     if shape.lie is Lie.ROWS:
-        return _cure_of_rows(context, profile, function, index) if spread else _BY_ARGUMENT
+        return cure_of_rows(context, profile.launch, function, index) if spread else _BY_ARGUMENT
     run = next((neighbour for neighbour in neighbours(function) if index in neighbour.indices), None)
     if run is not None:
         text = _cure_of_run(function, index, run, shape, traffic.requested[place], executed)
@@ -163,11 +163,11 @@ def _cure_of_fragments(profile: KernelProfile) -> str:
     )
 
 
-def _cure_of_rows(context: KernelContext, profile: KernelProfile, function: Function, index: int) -> str:
+def cure_of_rows(context: KernelContext, launch: Launch, function: Function, index: int) -> str:
     """What to do where a warp's threads are in different rows."""
     if any(is_shared(function.instructions[position]) for position in _stored(function, index)):
         return _BY_TILE_READ
-    swapped = scattered_by_swap(function, index, context.program.form, profile.launch)
+    swapped = scattered_by_swap(function, index, context.program.form, launch)
     if swapped is None:
         return BY_ROWS
     return (
@@ -209,7 +209,7 @@ def cure_of_shape(context: KernelContext, profile: KernelProfile, function: Func
         return _cure_of_fragments(profile)
     shape = access_shape(function, index, context.program.form, profile.launch)
     if shape.lie is Lie.ROWS:
-        return _cure_of_rows(context, profile, function, index)
+        return cure_of_rows(context, profile.launch, function, index)
     return _cure_of_distance(shape)
 
 

@@ -70,6 +70,15 @@ def accesses_cured(
     return bound, as_reliefs(gone, gone)
 
 
+def conflicts_cured(
+    context: KernelContext, through: float, text: str
+) -> tuple[MeasuredBound | None, tuple[Relief, ...]]:
+    """The range where shared memory takes as few passes as it needs, ``through`` of those of now."""
+    gone = {L1_DATA: through}
+    # Nobody saw a warp wait for them: at the low end nobody does.
+    return relieved_bound(measured_loads(context), {}, gone, gone, text), as_reliefs(gone, gone)
+
+
 def _at_l1(profile: KernelProfile, through: float) -> Left:
     """L1's data stage; where that was not counted L1 as a whole, which takes its requests as before."""
     if _load(profile, L1_DATA):

@@ -11,6 +11,7 @@ from typing import Final
 from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.loops import loop_comparisons
 from gpadvisor.evidence.queries import loop_indices
+from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import MemorySpace, Register
 from gpadvisor.model.program import Function
 
@@ -126,6 +127,20 @@ def _base(function: Function, access: int) -> frozenset[str]:
             names = set(_REGISTER.findall(operands))
             pending += [(definition, used) for used in maker.uses if _name(used) in names]
     return frozenset(parameters)
+
+
+def has_length_of_loop(function: Function, access: int, loop: LoopId) -> bool:
+    """Whether a parameter of an access's offset also ends a loop: the length of what it goes along."""
+    ends = loop_comparisons(function, loop)
+    makers = _makers(
+        function, [(compare, used) for compare in ends for used in function.instructions[compare].uses]
+    )
+    lengths = {
+        name
+        for index in {*ends, *makers}
+        for name in _PARAMETER.findall(function.instructions[index].operands)
+    }
+    return not lengths.isdisjoint(_parameters(function, access) - _base(function, access))
 
 
 def is_indexed_by_data(function: Function, access: int) -> bool:

@@ -7,7 +7,8 @@ Stalls because the queue of the load/store unit is full (`lg_throttle`, `tex_thr
 report counted sectors and wavefronts for each instruction, what fills it: global accesses of a warp that
 are spread over more 32-byte sectors than their bytes need, stores of that kind that are still in flight
 when the warp exits (`drain`), stores that each pass of a loop makes to the same elements, and shared memory
-accesses that conflict on banks.
+accesses that conflict on banks. Without a profile, global accesses in the innermost loops whose neighbouring
+threads go along a row each, from its start to its end, or that only `threadIdx.y` goes along.
 
 ## Why warps stall
 
@@ -46,6 +47,7 @@ sorted, and rows that begin between two sectors cost one more for each warp: nei
 Nor is what a library's own loop accesses, which its callers cannot change. A distance that is an argument is
 taken for a row's length only if as many sectors were counted, and values of a thread are only joined where
 distance or sectors show that a wider access stays aligned. Where nothing of this is known, it is a note.
+Without a profile warps are taken to run along `threadIdx.x`; of short rows, which L1 keeps, less is gained.
 
 ## How the gain is estimated
 
@@ -80,9 +82,8 @@ from gpadvisor.estimators.access_cures import (
     places_without_cure,
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.counted_accesses import accesses_cured
+from gpadvisor.estimators.counted_accesses import accesses_cured, conflicts_cured
 from gpadvisor.estimators.passes import passes, scattered_stores
-from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.traffic_relief import (
     fewest_words,
@@ -92,8 +93,10 @@ from gpadvisor.estimators.traffic_relief import (
     millions,
     nothing_words,
     reliefs,
+    transactions_gone,
 )
-from gpadvisor.estimators.utilisation import DRAM, L1_DATA, L2, measured_loads
+from gpadvisor.estimators.uncounted_accesses import uncounted_accesses
+from gpadvisor.estimators.utilisation import DRAM, L2
 from gpadvisor.evidence.access_shapes import Lie, access_shape
 from gpadvisor.evidence.accesses import is_atomic, is_global, is_local
 from gpadvisor.evidence.queries import (
@@ -109,6 +112,7 @@ from gpadvisor.evidence.queries import (
     regions,
     samples,
     share,
+    static_match,
 )
 from gpadvisor.evidence.repeated_stores import traffic_with_repeats
 from gpadvisor.evidence.traffic import Place, Traffic
@@ -150,14 +154,12 @@ def _match(context: KernelContext) -> Match | Rejection:
             reason=f"blocks of {threads} threads are no whole warp: their shape scatters the accesses, and "
             "comes first",
         )
-    if blame is None and profile is not None:
-        proven = _by_counters(context, profile)
-        if proven is not None:
-            return proven
-    if blame is None or profile is None:
-        return Rejection(
+    if profile is None:
+        return _by_code(context)
+    if blame is None:
+        return _by_counters(context, profile) or Rejection(
             code=_CODE,
-            reason="needs samples: machine code does not show which addresses the threads of a warp access",
+            reason="needs samples, or counters of L1: how many sectors accesses take is not known",
             looked=False,
         )
     found, repeated = traffic_with_repeats(context.program, context.kernel, profile)
@@ -200,6 +202,14 @@ def _match(context: KernelContext) -> Match | Rejection:
         actionable=place is not None,
         remedies=(Remedy.KEEP_ELEMENT,) if place in repeated else (),
     )
+
+
+def _by_code(context: KernelContext) -> Match | Rejection:
+    """What the machine code alone shows."""
+    sites, cure = uncounted_accesses(context)
+    missing = "no access of the innermost loops is seen to put neighbouring threads into different rows"
+    advice = f"{cure[:1].upper()}{cure[1:]}."
+    return static_match(_CODE, title=_SCATTERED, advice=advice, cure=cure, sites=sites, missing=missing)
 
 
 def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None:
@@ -245,15 +255,13 @@ def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None
 def _counted_conflicts(context: KernelContext, traffic: Traffic, cures: Cures) -> Match | None:
     """Bank conflicts by the report's counts alone, where they make most of the passes through L1."""
     after = traffic.ideal_l1_wavefronts / traffic.l1_wavefronts if traffic.l1_wavefronts else 1.0
-    if after > constants.MAJORITY:
+    place = _first(cures, traffic.conflicting)
+    if after > constants.MAJORITY or place is None:
         return None
     ratio = traffic.wavefronts_shared / max(1.0, traffic.ideal_wavefronts_shared)
     text = f"shared memory accesses take {ratio:.1f} times the wavefronts they need"
-    gone = {L1_DATA: after}
-    # Nobody saw a warp wait for them: at the low end nobody does.
-    bound = relieved_bound(measured_loads(context), {}, gone, gone, text)
-    place = _first(cures, traffic.conflicting)
-    if bound is None or place is None:
+    bound, relieves = conflicts_cured(context, after, text)
+    if bound is None:
         return None
     return Match(
         title=_CONFLICTS,
@@ -261,7 +269,7 @@ def _counted_conflicts(context: KernelContext, traffic: Traffic, cures: Cures) -
         advice=f"{text[0].upper()}{text[1:]}: {cures[place]}.",
         regions=(),
         measured_bound=bound,
-        relieves=as_reliefs(gone, gone),
+        relieves=relieves,
         static_sites=tuple(
             StaticSite(function=function, index=index, detail="conflicts on banks")
             for function, index in traffic.conflicting
@@ -361,25 +369,7 @@ def _adjustments(matched: _Matched, traffic: Traffic | None) -> tuple[Adjustment
         waste = None if traffic is None or not matched.conflicts.any() else traffic.conflict_waste
     else:
         waste = traffic.waste
-    if waste is None:
-        return (
-            Adjustment(
-                low=0.0,
-                expected=constants.REQUESTS,
-                high=1.0,
-                reason="no waste was counted; in the paper's Table III this change removed 61 % of the "
-                "matched "
-                "stalls (one kernel, ExaTENSOR)",
-            ),
-        )
-    return (
-        Adjustment(
-            low=constants.MIDDLE * waste,
-            expected=waste,
-            high=1.0,
-            reason=f"{percent(waste)} of the transactions are waste by the report's counts",
-        ),
-    )
+    return (transactions_gone(waste),)
 
 
 OPTIMIZER: Final = Optimizer(

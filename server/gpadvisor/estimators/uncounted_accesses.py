@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scattered accesses as the machine code alone shows them, and what would bring them together."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpadvisor.estimators.access_cures import cure_of_rows
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.evidence.own_rows import own_rows, usual_launch
+from gpadvisor.evidence.queries import kernel_function, line_text
+from gpadvisor.model.advice import StaticSite
+
+_A_ROW_EACH: Final = (
+    "let neighbouring threads take neighbouring elements of one row (a warp or a block for each row), or go "
+    "through shared memory: each thread goes along a row of its own"
+)
+
+
+def uncounted_accesses(context: KernelContext) -> tuple[tuple[StaticSite, ...], str]:
+    """Accesses whose threads are each in a row of their own, one for each line, and the cure of the first."""
+    function = kernel_function(context.program, context.kernel)
+    if function is None:
+        return (), ""
+    facts, form = context.program.facts.get(context.kernel), context.program.form
+    launch = usual_launch(context.kernel, None if facts is None else facts.required_block)
+    lines: dict[str, int] = {}
+    for index in own_rows(function, form, launch):
+        lines.setdefault(line_text(function, index), index)
+    if not lines:
+        return (), ""
+    first = min(lines.values())
+    one_axis = not any("SR_TID.Y" in instruction.operands for instruction in function.instructions)
+    cure = _A_ROW_EACH if one_axis else cure_of_rows(context, launch, function, first)
+    sites = tuple(
+        StaticSite(function=function.id, index=index, detail=function.instructions[index].opcode)
+        for index in lines.values()
+    )
+    return sites, cure
