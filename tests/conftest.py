@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.kept import kept_together
 from tests.kernels import nvdisasm_path, nvrtc_available, wheel_file
 
 settings.register_profile(
@@ -69,6 +71,14 @@ _NEEDS: dict[str, Callable[[], str | None]] = {
     "gpu": _no_gpu,
     "validate": _no_validation,
 }
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the processes of a run share what tools have said; those of xdist inherit the folder."""
+    if not hasattr(config, "workerinput"):
+        shared = contextlib.ExitStack()
+        shared.enter_context(kept_together())
+        config.add_cleanup(shared.close)
 
 
 def _rank(item: pytest.Item) -> tuple[bool, int]:

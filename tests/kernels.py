@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from tests.kept import kept
+
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "fixtures" / "kernels"
 
@@ -210,22 +212,25 @@ def compile_kernel(name: str, which: Which = "before", arch: str = "sm_80", *, l
     return compile_text(text, name_in_lines, arch, *options, headers=kernel.own_headers(), lines=lines)
 
 
+def nvdisasm_json(cubin: bytes) -> str:
+    """What nvdisasm prints of a cubin; it is asked once in a run."""
+    tool = nvdisasm_path()
+    assert tool is not None, "nvdisasm is missing"
+
+    def ask() -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "code.cubin")
+            path.write_bytes(cubin)
+            command = [os.fspath(tool), "-json", os.fspath(path)]
+            return subprocess.run(command, capture_output=True, timeout=120, check=True).stdout
+
+    return kept(("nvdisasm -json", os.fspath(tool)), cubin, ask).decode()
+
+
 @functools.cache
 def disassemble(cubin: bytes) -> dict[str, list[Line]]:
     """Machine code by function, straight from nvdisasm: independent of the package's own reader."""
-    tool = nvdisasm_path()
-    assert tool is not None, "nvdisasm is missing"
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "code.cubin")
-        path.write_bytes(cubin)
-        done = subprocess.run(
-            [os.fspath(tool), "-json", os.fspath(path)],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=True,
-        )
-    functions = json.loads(done.stdout)[1]
+    functions = json.loads(nvdisasm_json(cubin))[1]
     return {
         function["function-name"]: [
             (row["opcode"], row.get("operands", "")) for row in function["sass-instructions"]

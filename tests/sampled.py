@@ -7,13 +7,12 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from tests.kernels import COMPILED_AS, KERNELS, compile_kernel
+from tests.kernels import COMPILED_AS, KERNELS, compile_kernel, nvdisasm_json
 from tests.ncu_writer import LaunchSpec
 
 from gpadvisor.cubin import read_cubin
 from gpadvisor.model.instruction import InOrderQueue, Instruction, OpcodeClass
-from gpadvisor.sass import decode
-from gpadvisor.toolchain import disassemble
+from gpadvisor.sass import decode, parse_json
 
 _LONG = {OpcodeClass.LOAD, OpcodeClass.ATOMIC}
 
@@ -36,7 +35,7 @@ def sampled_launch(name: str, which: str = "before", arch: str = "sm_80", *, sca
 def sampled(cubin: bytes, kernel: str, *, seed: str, scale: int = 1, **rest: Any) -> LaunchSpec:
     """One launch of any kernel, with samples in all code of its cubin that belongs to it or is a function."""
     image = read_cubin(cubin)
-    listing = disassemble(cubin).listing
+    listing = parse_json(nvdisasm_json(cubin))
     random_ = random.Random(seed)
     samples: dict[tuple[str, int, str], tuple[int, int]] = {}
     counts: dict[tuple[str, int], tuple[int, int]] = {}

@@ -8,20 +8,25 @@ import tomllib
 from collections import Counter
 from typing import Any
 
-from tests.kernels import FOLDER, KERNELS, Which, compile_kernel, compile_text
+from tests.kernels import FOLDER, KERNELS, Which, compile_kernel, compile_text, nvdisasm_json
 
 from gpadvisor import machine
 from gpadvisor.analyzer import build_program
 from gpadvisor.cubin import read_cubin
 from gpadvisor.model.program import Program
+from gpadvisor.sass import Listing, parse_json
 from gpadvisor.simulator import Argument, Simulation, SimulationConfig, argument_words, simulate
-from gpadvisor.toolchain import disassemble
+
+
+def listing_of(cubin: bytes) -> Listing:
+    """What the package reads of a cubin's machine code, as ``toolchain.disassemble`` does."""
+    return parse_json(nvdisasm_json(cubin))
 
 
 @functools.cache
 def program_of(cubin: bytes) -> Program:
     """The analysed cubin."""
-    return build_program(read_cubin(cubin), disassemble(cubin).listing)
+    return build_program(read_cubin(cubin), listing_of(cubin))
 
 
 def text_program(text: str, arch: str = "sm_80", *options: str) -> Program:
