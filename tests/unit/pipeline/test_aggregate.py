@@ -88,6 +88,23 @@ def with_an_unlisted_reason(path: Path) -> None:
     changed(path, change)
 
 
+def with_a_changed_byte(path: Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        entry = archive.getinfo("samples.parquet")
+    data = bytearray(path.read_bytes())
+    data[entry.header_offset + 30 + len(entry.filename) + entry.compress_size // 2] ^= 1
+    path.write_bytes(data)
+
+
+def packed_with_a_changed_byte(path: Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, value in content.items():
+            archive.writestr(name, value)
+    with_a_changed_byte(path)
+
+
 def as_text(path: Path) -> None:
     path.write_bytes(b"no snapshot at all, but text\n")
 
@@ -99,6 +116,8 @@ DAMAGES = [
     with_another_table,
     with_another_manifest,
     with_an_unlisted_reason,
+    with_a_changed_byte,
+    packed_with_a_changed_byte,
     as_text,
 ]
 
@@ -311,3 +330,28 @@ def test_the_command(ranks: list[Path], tmp_path: Path, capsys: pytest.CaptureFi
     assert "left out:" in told.err
     assert "app.rank3.gpadvisor" in told.err
     assert main(["aggregate", *map(str, ranks), "-o", str(ranks[0])]) == 2
+
+
+def test_archives_that_were_packed_again_are_added_as_they_are(ranks: list[Path], tmp_path: Path) -> None:
+    aggregate(ranks, tmp_path / "all.gpadvisor")
+    with zipfile.ZipFile(ranks[1]) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(ranks[1], "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, value in content.items():
+            archive.writestr(name, value)
+    aggregate(ranks, tmp_path / "again.gpadvisor")
+    assert (tmp_path / "again.gpadvisor").read_bytes() == (tmp_path / "all.gpadvisor").read_bytes()
+
+
+def test_failed_launches_among_others_have_no_part(ranks: list[Path], tmp_path: Path) -> None:
+    profile = load_profile(ranks[1])
+    first, second = profile.kernels
+    failed = dataclasses.replace(first, launch=dataclasses.replace(first.launch, failed=True))
+    write_snapshot(dataclasses.replace(profile, kernels=(failed, second)), ranks[1])
+    aggregate(ranks, tmp_path / "all.gpadvisor")
+    summed = load_profile(tmp_path / "all.gpadvisor")
+    assert {one.launch.kernel: one.metrics["gpadvisor__launches"] for one in summed.kernels} == {
+        "k": 3,
+        "other": 4,
+    }
+    assert next(one for one in summed.kernels if one.launch.kernel == "k").total_samples == 5 + 7 + 8

@@ -18,18 +18,19 @@ from gpadvisor.files import open_file
 from gpadvisor.model.profile import adds_up
 from gpadvisor.store.formats import ProfileKind, kind_of
 from gpadvisor.store.parts import MAX_EXECUTED, MAX_SAMPLES, Document
+from gpadvisor.store.ranks.blobs import KINDS, new_blobs
 from gpadvisor.store.ranks.kernels import Kernels
 from gpadvisor.store.ranks.manifests import check_manifest, wanted
 from gpadvisor.store.ranks.members import Member, member
-from gpadvisor.store.ranks.summing import FORMS, GROUPED, KEPT, PLACES, STAGES, TAKEN, add, begin
-from gpadvisor.store.snapshot import ACROSS, checked_blob, opened
+from gpadvisor.store.ranks.summing import FAILED, FORMS, GROUPED, KEPT, PLACES, STAGES, TAKEN, add, begin
+from gpadvisor.store.snapshot import ACROSS, opened
 from gpadvisor.store.snapshot.parquet import MAX_ROWS
+from gpadvisor.store.snapshot.stored import stored, stored_places
 from gpadvisor.store.snapshot.tables import SCHEMAS
 
 _BATCH: Final = 50
 _BATCH_BYTES: Final = 64 << 20
 _TABLES: Final = ("launches", "samples", "counts", "pc_metrics", "metrics")
-_KINDS: Final = ("binaries", "disassembly", "sources")
 _REAL: Final = "BETWEEN -1e20 AND 1e20"
 # What no run can have is not used, as when a profile is read (store/possible.py).
 _USED: Final[Mapping[tuple[str, str], str]] = {
@@ -42,27 +43,23 @@ _USED: Final[Mapping[tuple[str, str], str]] = {
     ("metrics", "number"): f"CASE WHEN number {_REAL} THEN number END",
     ("pc_metrics", "value"): f"CASE WHEN value {_REAL} THEN value ELSE 0 END",
 }
+# Of a whole batch; where it is too much for one profile, its files are tried one by one.
 _CHECKS: Final[Mapping[str, str]] = {
-    "launches that are not numbered from 0": "SELECT f FROM in_launches GROUP BY f"
-    " HAVING count(DISTINCT launch) < count(*) OR max(launch) >= count(*) OR count(launch) < count(*)",
-    "more samples than a run can have": f"SELECT f FROM rows_samples WHERE total > {MAX_SAMPLES}"
-    f" OR number > {MAX_ROWS}",
-    "more executions than a run can have": "SELECT f FROM in_counts GROUP BY f"
-    f" HAVING sum(warps::DOUBLE) > {MAX_EXECUTED} OR sum(threads::DOUBLE) > {MAX_EXECUTED}"
-    f" OR count(*) > {MAX_ROWS}",
-    "samples that are no samples": "SELECT f FROM rows_samples WHERE odd",
-    # Launches are numbered from 0 without a gap.
+    "samples that are no samples": "FROM grouped_samples WHERE odd OR pc IS NULL OR reason IS NULL",
+    "more samples than a run can have": "FROM grouped_samples HAVING bool_or(s IS NULL OR l IS NULL)"
+    f" OR sum(s::DOUBLE) > {MAX_SAMPLES} OR sum(number) > {MAX_ROWS}",
+    "more executions than a run can have": "FROM grouped_counts HAVING"
+    f" bool_or(warps IS NULL OR threads IS NULL) OR sum(warps::DOUBLE) > {MAX_EXECUTED}"
+    f" OR sum(threads::DOUBLE) > {MAX_EXECUTED} OR sum(number) > {MAX_ROWS}",
     **{
-        f"{table} of launches that are not there": f"SELECT f FROM rows_{table}"
-        f" LEFT JOIN rows_launches USING (f) WHERE rows_{table}.launches < rows_{table}.number"
-        f" OR coalesce(rows_{table}.last >= rows_launches.number, true)"
-        for table in _TABLES[1:]
+        f"{table} of launches that are not there": f"FROM grouped_{table} WHERE k IS NULL"
+        for table in GROUPED
     },
 }
-_ROWS: Final = "count(*) AS number, count(launch) AS launches, max(launch) AS last"
-_OF_SAMPLES: Final = (
-    ", sum(samples::DOUBLE) AS total, bool_or(coalesce(latency_samples > samples, true) OR pc IS NULL"
-    " OR reason IS NULL) AS odd"
+# Launches are numbered from 0 without a gap.
+_NUMBERED: Final = (
+    "SELECT f FROM in_launches GROUP BY f HAVING count(DISTINCT launch) < count(*)"
+    " OR max(launch) >= count(*) OR count(launch) < count(*)"
 )
 
 
@@ -75,6 +72,8 @@ class RankFile:
     members: tuple[Member, ...]
     kept: Document | None  # what a sum of others says of its kernels
     manifest: Document
+    blobs: tuple[str, ...]  # members that are binaries, listings and sources
+    places: bytes | None  # of the tables, for `stored`; None where they cannot be read without unpacking
 
 
 @dataclass(slots=True)
@@ -108,7 +107,7 @@ def engine(folder: Path, memory_bytes: int) -> Iterator[Any]:
         yield connection
 
 
-def look(path: Path, name: str, connection: Any, folder: Path, shared: dict[str, Any]) -> RankFile:
+def look(path: Path, name: str, connection: Any, folder: Path, shared: dict[Any, Any]) -> RankFile:
     """What a file holds, from its manifest; ``shared`` has what those before had, which many have alike.
 
     Raises:
@@ -126,22 +125,24 @@ def look(path: Path, name: str, connection: Any, folder: Path, shared: dict[str,
                 raise ProfileFormatError(f"it lacks {missing[0]}.parquet")
             check_manifest(manifest, archive.namelist())
             kept = wanted(manifest, shared)
+            blobs = tuple(one for one in archive.namelist() if one.partition("/")[0] in KINDS)
+            about: Any = {
+                "path": path,
+                "name": name,
+                "manifest": kept,
+                "blobs": shared.setdefault(blobs, blobs),
+                "kept": result or None,
+                "places": stored_places(archive, [f"{table}.parquet" for table in _TABLES]),
+            }
             if not result:
-                return RankFile(
-                    path=path,
-                    name=name,
-                    members=(member(name, manifest["profile"]["host"], manifest["profile"].get("rank")),),
-                    kept=None,
-                    manifest=kept,
-                )
+                head = manifest["profile"]
+                return RankFile(members=(member(name, head["host"], head.get("rank")),), **about)
             table = folder / "across_ranks.parquet"
             table.write_bytes(archive.read(table.name))
     rows = connection.execute(
         f"SELECT rank::INTEGER, name::VARCHAR, node::VARCHAR FROM read_parquet('{table}') ORDER BY member"
     ).fetchall()
-    return RankFile(
-        path=path, name=name, members=tuple(Member(*row) for row in rows), kept=result, manifest=kept
-    )
+    return RankFile(members=tuple(Member(*row) for row in rows), **about)
 
 
 def read_all(reading: Reading, sources: Sequence[RankFile]) -> None:
@@ -175,7 +176,7 @@ def _tried(reading: Reading, batch: list[RankFile]) -> bool:
     kernels = reading.kernels.copy()
     try:
         (_add_raw if batch[0].kept is None else _add_kept)(reading, kernels, batch)
-        blobs = _new_blobs(reading, batch)
+        blobs = new_blobs(((file.path, file.blobs) for file in batch), reading.blobs, reading.folder)
         connection.execute("COMMIT")
     except duckdb.OutOfMemoryException:
         raise
@@ -208,9 +209,14 @@ def why(error: Exception) -> str:
 
 def _unpack(source: RankFile, tables: Sequence[str], place: Path) -> None:
     place.mkdir(parents=True, exist_ok=True)
-    with open_file(source.path) as stream, opened(stream, source.path.stat().st_size) as (archive, _):
-        for table in tables:
-            (place / f"{table}.parquet").write_bytes(archive.read(f"{table}.parquet"))
+    with open_file(source.path) as stream:
+        if source.places is not None and source.kept is None:
+            for table, data in zip(_TABLES, stored(stream, source.places), strict=True):
+                (place / f"{table}.parquet").write_bytes(data)
+            return
+        with opened(stream, source.path.stat().st_size) as (archive, _):
+            for table in tables:
+                (place / f"{table}.parquet").write_bytes(archive.read(f"{table}.parquet"))
 
 
 def _add_raw(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> None:
@@ -219,26 +225,40 @@ def _add_raw(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> N
     for rank_file, folder in zip(batch, folders, strict=True):
         _unpack(rank_file, _TABLES, folder)
     order = [reading.order[rank_file.members[0]] for rank_file in batch]
-    for table in _TABLES:
-        _view(connection, table, [folder / f"{table}.parquet" for folder in folders], order)
-        more = _OF_SAMPLES if table == "samples" else ""
-        connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE rows_{table} AS SELECT f, {_ROWS}{more} FROM in_{table} GROUP BY f"
-        )
-    for text, query in _CHECKS.items():
-        if connection.execute(query).fetchone() is not None:
-            raise ProfileFormatError(f"it has {text}")
+    most = _launches(connection, [folder / "launches.parquet" for folder in folders], order)
     _number(connection, kernels)
-    for name, query in GROUPED.items():
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE grouped_{name} AS {query}")
+    run = f"CASE WHEN launch < {most} THEN slot * {most} + launch::UBIGINT END AS run"
+    for table, query in GROUPED.items():
+        rows = _rows(table, [folder / f"{table}.parquet" for folder in folders], order, run)
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW in_{table} AS {rows}")
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE grouped_{table} AS {query}")
+    for text, query in _CHECKS.items():
+        if connection.execute(f"SELECT 1 {query} LIMIT 1").fetchone() is not None:
+            raise ProfileFormatError(f"it has {text}")
+    for table in ("keyed", *(f"grouped_{table}" for table in GROUPED)):
+        connection.execute(f"DELETE FROM {table} WHERE k = {FAILED}")
     _note_metrics(connection, "grouped_pc_metrics")
     for name in FORMS:
         _put(connection, name, STAGES[name])
     _check_names(connection, kernels)
 
 
-def _view(connection: Any, table: str, files: Sequence[Path], order: Sequence[int]) -> None:
-    """The rows of all files, ``f`` being the number of each among all profiles.
+def _launches(connection: Any, files: Sequence[Path], order: Sequence[int]) -> int:
+    """The launches of all files; return how many a file has at most."""
+    rows = _rows("launches", files, order)
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE in_launches AS {rows}")
+    if connection.execute(_NUMBERED).fetchone() is not None:
+        raise ProfileFormatError("it has launches that are not numbered from 0")
+    (most,) = connection.execute("SELECT coalesce(max(launch), 0)::BIGINT + 1 FROM in_launches").fetchone()
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE in_launches AS"
+        f" SELECT *, slot * {most} + launch AS run FROM in_launches"
+    )
+    return int(most)
+
+
+def _rows(table: str, files: Sequence[Path], order: Sequence[int], more: str = "slot") -> str:
+    """A query of the rows of all files, ``f`` being the number of each among all profiles.
 
     Files of the next batch are written over these: DuckDB remembers something of each path.
     """
@@ -247,9 +267,8 @@ def _view(connection: Any, table: str, files: Sequence[Path], order: Sequence[in
         for name, sql_type in SCHEMAS[table].items()
     )
     listed = ", ".join(map(_literal, files))
-    connection.execute(
-        f"CREATE OR REPLACE TEMP VIEW in_{table} AS"
-        f" SELECT list_extract({list(order)}::UINTEGER[], slot + 1) AS f, {columns}"
+    return (
+        f"SELECT list_extract({list(order)}::UINTEGER[], slot + 1) AS f, {more}, {columns}"
         f" FROM read_parquet([{listed}], hive_partitioning = true, hive_types = {{'slot': UINTEGER}})"
     )
 
@@ -271,10 +290,10 @@ def _put(connection: Any, name: str, stage: str) -> None:
 
 def _number(connection: Any, kernels: Kernels) -> None:
     """The kernels of the launches by number, as ``keyed``; failed launches are left out and counted."""
-    connection.execute("CREATE OR REPLACE TEMP TABLE numbers (f UINTEGER, launch UBIGINT, k UINTEGER)")
+    connection.execute("CREATE OR REPLACE TEMP TABLE numbers (run UBIGINT, k UINTEGER)")
     rows = connection.execute(
         'SELECT "binary", kernel, arch, device, evidence, interval_cycles, demangled, sections, reasons,'
-        " pc_metrics, problems, failed, list({'f': f, 'launch': launch}) FROM in_launches GROUP BY ALL"
+        " pc_metrics, problems, failed, list(run) FROM in_launches GROUP BY ALL"
         " ORDER BY ALL"
     ).fetchall()
     found = []
@@ -290,13 +309,11 @@ def _number(connection: Any, kernels: Kernels) -> None:
             {name: len(launches) for name in json.loads(metrics)},
             [(load["code"], load["message"], len(launches)) for load in json.loads(problems)],
         )
-        found += [(launch["f"], launch["launch"], number) for launch in launches]
+        found += [(launch, number) for launch in launches]
     if found:
         columns = np.array(found, np.uint64)
-        connection.register(
-            "found", {name: columns[:, index] for index, name in enumerate(("f", "launch", "k"))}
-        )
-        connection.execute("INSERT INTO numbers SELECT f, launch, k FROM found")
+        connection.register("found", {name: columns[:, index] for index, name in enumerate(("run", "k"))})
+        connection.execute("INSERT INTO numbers SELECT run, k FROM found")
         connection.unregister("found")
     connection.execute(f"CREATE OR REPLACE TEMP TABLE keyed AS {PLACES}")
 
@@ -364,17 +381,3 @@ def _table(connection: Any, table: str, column: str, values: Mapping[int, int]) 
     )
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM values_in")
     connection.unregister("values_in")
-
-
-def _new_blobs(reading: Reading, batch: Sequence[RankFile]) -> dict[tuple[str, str], Path]:
-    """Binaries, listings and sources that none before had, in files."""
-    paths: dict[tuple[str, str], Path] = {}
-    for source in batch:
-        with open_file(source.path) as stream, opened(stream, source.path.stat().st_size) as (archive, _):
-            for name in archive.namelist():
-                kind, _, rest = name.partition("/")
-                key = kind, rest.partition(".")[0]
-                if kind in _KINDS and key not in reading.blobs and key not in paths:
-                    paths[key] = reading.folder / f"{kind}-{key[1]}"
-                    paths[key].write_bytes(checked_blob(kind, key[1], archive.read(name)))
-    return paths

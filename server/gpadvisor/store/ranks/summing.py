@@ -45,21 +45,36 @@ def _picked(names: tuple[str, ...], order: str) -> str:
 
 _CONFIGURED: Final = ", ".join(_CONFIGURATION)
 
-PLACES: Final = """
-    SELECT f, launch, k, coalesce(duration_ns, 0) AS ns,
+FAILED: Final = 4294967295
+"""The number of no kernel: that of failed launches, which are left out."""
+PLACES: Final = f"""
+    SELECT run, f AS rank, launch AS number, coalesce(k, {FAILED}) AS k, coalesce(duration_ns, 0) AS ns,
         row_number() OVER (ORDER BY coalesce(duration_ns, 0), f DESC, launch DESC)::UINTEGER AS place
-    FROM numbers JOIN in_launches USING (f, launch)"""
-"""The launches of a batch with the numbers of their kernels."""
+    FROM in_launches LEFT JOIN numbers USING (run)"""
+"""The launches of a batch with the numbers of their kernels, by one number of their own (``run``)."""
 
 GROUPED: Final[Mapping[str, str]] = {
     "samples": """
-        SELECT k, f, section, pc, reason, sum(samples)::UBIGINT AS s, sum(latency_samples)::UBIGINT AS l
-        FROM in_samples JOIN keyed USING (f, launch) GROUP BY ALL""",
+        SELECT k, f, section, pc, reason, try_cast(sum(samples) AS UBIGINT) AS s,
+            try_cast(sum(latency_samples) AS UBIGINT) AS l, count(*)::UINTEGER AS number,
+            bool_or(coalesce(latency_samples > samples, true)) AS odd
+        FROM in_samples LEFT JOIN keyed USING (run) GROUP BY ALL""",
+    "counts": """
+        SELECT k, section, pc, try_cast(sum(warps) AS UBIGINT) AS warps,
+            try_cast(sum(threads) AS UBIGINT) AS threads, count(*)::UINTEGER AS number
+        FROM in_counts LEFT JOIN keyed USING (run) GROUP BY ALL""",
     "pc_metrics": """
-        SELECT k, metric, section, pc, sum(value) AS total, max(value) AS most
-        FROM in_pc_metrics JOIN keyed USING (f, launch) GROUP BY ALL""",
+        SELECT k, metric, section, pc, sum(value) AS total, max(value) AS most, count(*)::UINTEGER AS number
+        FROM in_pc_metrics LEFT JOIN keyed USING (run) GROUP BY ALL""",
+    "metrics": f"""
+        SELECT k, name, count(in_metrics.number)::UBIGINT AS found, sum(in_metrics.number) AS total,
+            sum(in_metrics.number * ns) AS weighted,
+            sum(ns) FILTER (in_metrics.number IS NOT NULL) AS weight,
+            bool_and(kind = 'integer') AS whole, max(ns) AS longest_ns, max({_FIRST}) AS {_FIRST}
+        FROM in_metrics LEFT JOIN keyed USING (run) GROUP BY k, name""",
 }
-"""The large tables of a batch, read once, as ``grouped_...``."""
+"""The large tables of a batch, each read once, as ``grouped_...``; of launches that are not there ``k`` is
+absent."""
 
 STAGES: Final[Mapping[str, str]] = {
     "samples": f"""
@@ -71,26 +86,22 @@ STAGES: Final[Mapping[str, str]] = {
     "launches": f"""
         SELECT k, {_CONFIGURED}, count(*)::UBIGINT AS launches, sum(duration_ns) AS time_ns,
             count(duration_ns)::UBIGINT AS timed, count(*) FILTER (counted)::UBIGINT AS counted,
-            max(coalesce(duration_ns, 0)) AS longest_ns, arg_max(f, {_FIRST})::UINTEGER AS longest_rank,
-            arg_max(launch, {_FIRST})::UBIGINT AS longest_launch,
+            max(coalesce(duration_ns, 0)) AS longest_ns, arg_max(rank, {_FIRST})::UINTEGER AS longest_rank,
+            arg_max(keyed.number, {_FIRST})::UBIGINT AS longest_launch,
             sum(dropped_samples)::UBIGINT AS dropped_samples, count(dropped_samples)::UBIGINT AS drops_known,
             sum(expected_samples) AS expected_samples, count(expected_samples)::UBIGINT AS expected_known,
             bool_or(truncated) AS truncated, min(truncation_evidence) AS truncation_evidence,
             {_picked(_LONGEST, _FIRST)}
-        FROM in_launches JOIN keyed USING (f, launch) GROUP BY k, {_CONFIGURED}""",
+        FROM in_launches JOIN keyed USING (run) GROUP BY k, {_CONFIGURED}""",
+    # What only the longest launch has is looked up for the few that are the longest of some kernel.
     "metrics": f"""
-        SELECT k, name, count(number)::UBIGINT AS found, sum(number) AS total,
-            sum(number * ns) AS weighted, sum(ns) FILTER (number IS NOT NULL) AS weight,
-            bool_and(kind = 'integer') AS whole, arg_max_null(kind, {_FIRST}) AS kind,
-            arg_max_null(number, {_FIRST}) AS number, arg_max_null(text, {_FIRST}) AS text,
-            max(ns) AS longest_ns, arg_max(f, {_FIRST})::UINTEGER AS longest_rank,
-            arg_max(launch, {_FIRST})::UBIGINT AS longest_launch
-        FROM (SELECT * REPLACE (CASE WHEN isnan(number) THEN NULL ELSE number END AS number) FROM in_metrics)
-            JOIN keyed USING (f, launch)
-        GROUP BY k, name""",
-    "counts": """
-        SELECT k, section, pc, sum(warps)::UBIGINT AS warps, sum(threads)::UBIGINT AS threads
-        FROM in_counts JOIN keyed USING (f, launch) GROUP BY ALL""",
+        SELECT grouped_metrics.k, name, found, total, weighted, weight, whole, kind, longest.number, text,
+            longest_ns, rank::UINTEGER AS longest_rank, keyed.number::UBIGINT AS longest_launch
+        FROM grouped_metrics JOIN keyed USING ({_FIRST})
+            JOIN (SELECT run, name, min(kind) AS kind, min(number) AS number, min(text) AS text
+                FROM in_metrics WHERE run IN (SELECT run FROM keyed JOIN grouped_metrics USING ({_FIRST}))
+                GROUP BY ALL) longest USING (run, name)""",
+    "counts": "SELECT k, section, pc, warps, threads FROM grouped_counts",
     "pc_metrics": """
         SELECT k, metric, section, pc, CASE WHEN adds THEN total ELSE most END AS value
         FROM grouped_pc_metrics JOIN adding USING (metric)""",
@@ -98,13 +109,13 @@ STAGES: Final[Mapping[str, str]] = {
         SELECT k, f AS rank, launches, time_ns, coalesce(samples, 0)::UBIGINT AS samples
         FROM (SELECT k, f, sum(greatest(coalesce(runs, 1), 1))::UBIGINT AS launches,
                 sum(duration_ns) AS time_ns
-            FROM in_launches JOIN keyed USING (f, launch)
-                LEFT JOIN (SELECT f, launch, least(max(number), {_RANKED}) AS runs FROM in_metrics
-                    WHERE name = 'gpadvisor__launches' GROUP BY ALL) USING (f, launch)
+            FROM in_launches JOIN keyed USING (run)
+                LEFT JOIN (SELECT run, least(max(number), {_RANKED}) AS runs FROM in_metrics
+                    WHERE name = 'gpadvisor__launches' GROUP BY ALL) USING (run)
             GROUP BY ALL)
             LEFT JOIN (SELECT k, f, sum(s) AS samples FROM grouped_samples GROUP BY ALL) USING (k, f)""",
 }
-"""A batch of snapshots, its tables as ``in_...`` with the profile ``f``, in that form."""
+"""A batch of snapshots, its tables as ``in_...`` with profile ``f`` and launch ``run``, in that form."""
 
 MERGED: Final[Mapping[str, str]] = {
     "samples": """
