@@ -6,10 +6,11 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from tests.kernels import KERNELS
@@ -49,30 +50,43 @@ def plain_project(tmp_path: Path) -> Path:
     return make_project(tmp_path / "project", KERNEL)
 
 
-async def test_diagnostics_of_a_profile(project: Path) -> None:
-    async with editor(project) as one:
+asking = pytest.mark.asyncio(loop_scope="module")
+"""Of tests that change nothing, and share a server."""
+
+
+@pytest_asyncio.fixture(name="one", scope="module", loop_scope="module")
+async def opened(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Editor]:
+    """A source with its profile, whose findings are shown."""
+    folder = tmp_path_factory.mktemp("opened") / "project"
+    async with editor(make_project(folder, KERNEL, report=report_of(KERNEL))) as one:
         one.open(NAME)
-        found = await one.shown(NAME, measured)
-        assert not static(found), "the profile has judged these lines"
-        leading = [each for each in found if not each.message.startswith("Part of ")]
-        wanted = next(each for each in leading if each.code == KERNELS[KERNEL].plants)
-        planted = range(KERNELS[KERNEL].planted_line("def") - 3, KERNELS[KERNEL].planted_line("use") + 3)
-        lines = [each.range.start.line for each in found if each.code == KERNELS[KERNEL].plants]
-        assert any(line in planted for line in lines)
-        assert wanted.source == "gpadvisor"
-        assert wanted.severity is lsp.DiagnosticSeverity.Warning
-        assert all(each.severity is not lsp.DiagnosticSeverity.Error for each in found)
-        assert wanted.related_information
-        assert {each.location.uri for each in wanted.related_information} == {one.uri(NAME)}
-        assert re.match(r"\d+\.\d+x \(\S+\): Strength Reduction, \d+ % of samples: single ", wanted.message)
-        assert wanted.message[:100].count(": ") == 2, "gain, cure and cause survive the cut of a list"
-        assert {each.severity for each in found if each not in leading} <= {lsp.DiagnosticSeverity.Hint}
-        assert wanted.data is not None
-        assert wanted.code_description is not None
-        page = Path(wanted.code_description.href.removeprefix("file://"))
-        assert page.read_text(encoding="utf-8").startswith(f"# {wanted.code}")
-        versions = [each.version for each in one.published if each.uri == one.uri(NAME)]
-        assert set(versions) == {1}
+        await one.shown(NAME, measured)
+        yield one
+
+
+@asking
+async def test_diagnostics_of_a_profile(one: Editor) -> None:
+    found = one.diagnostics(NAME)
+    assert not static(found), "the profile has judged these lines"
+    leading = [each for each in found if not each.message.startswith("Part of ")]
+    wanted = next(each for each in leading if each.code == KERNELS[KERNEL].plants)
+    planted = range(KERNELS[KERNEL].planted_line("def") - 3, KERNELS[KERNEL].planted_line("use") + 3)
+    lines = [each.range.start.line for each in found if each.code == KERNELS[KERNEL].plants]
+    assert any(line in planted for line in lines)
+    assert wanted.source == "gpadvisor"
+    assert wanted.severity is lsp.DiagnosticSeverity.Warning
+    assert all(each.severity is not lsp.DiagnosticSeverity.Error for each in found)
+    assert wanted.related_information
+    assert {each.location.uri for each in wanted.related_information} == {one.uri(NAME)}
+    assert re.match(r"\d+\.\d+x \(\S+\): Strength Reduction, \d+ % of samples: single ", wanted.message)
+    assert wanted.message[:100].count(": ") == 2, "gain, cure and cause survive the cut of a list"
+    assert {each.severity for each in found if each not in leading} <= {lsp.DiagnosticSeverity.Hint}
+    assert wanted.data is not None
+    assert wanted.code_description is not None
+    page = Path(wanted.code_description.href.removeprefix("file://"))
+    assert page.read_text(encoding="utf-8").startswith(f"# {wanted.code}")
+    versions = [each.version for each in one.published if each.uri == one.uri(NAME)]
+    assert set(versions) == {1}
 
 
 async def test_static_findings_without_a_profile(plain_project: Path) -> None:
@@ -91,59 +105,55 @@ async def test_static_findings_without_a_profile(plain_project: Path) -> None:
         assert commands == ["gpadvisor.importProfile", "gpadvisor.modelFile"]
 
 
-async def test_lens_hints_hover(project: Path) -> None:
-    async with editor(project) as one:
-        one.open(NAME)
-        found = await one.shown(NAME, measured)
-        lenses = await one.lenses(NAME)
-        head = line_of(one.texts[NAME], "__global__")
-        assert 1 <= len(lenses) <= 3
-        assert {lens.range.start.line for lens in lenses} == {head}
-        assert "of GPU time" in lenses[0].command.title
-        hints = await one.hints(NAME)
-        hot = {hint.position.line: hint for hint in hints}
-        place = next(each.range.start.line for each in found if each.code == "GPA102")
-        label = "".join(part.value for part in hot[place].label)
-        assert "%" in label
-        assert hot[place].position.character == len(one.texts[NAME].splitlines()[place])
-        said = await one.hover(NAME, place)
-        assert said is not None
-        assert "Strength Reduction" in said
-        assert "| stall | samples | waits for |" in said
-        (page, *_) = re.findall(r"^\| \[[^]]+\]\(file://([^)]+)\) \|", said, re.MULTILINE)
-        assert Path(page).read_text(encoding="utf-8").startswith("# ")
-        assert len(said.splitlines()) <= 25
-        assert await one.hover(NAME, 0) is None, "nothing where there is nothing"
+@asking
+async def test_lens_hints_hover(one: Editor) -> None:
+    found = one.diagnostics(NAME)
+    lenses = await one.lenses(NAME)
+    head = line_of(one.texts[NAME], "__global__")
+    assert 1 <= len(lenses) <= 3
+    assert {lens.range.start.line for lens in lenses} == {head}
+    assert "of GPU time" in lenses[0].command.title
+    hints = await one.hints(NAME)
+    hot = {hint.position.line: hint for hint in hints}
+    place = next(each.range.start.line for each in found if each.code == "GPA102")
+    label = "".join(part.value for part in hot[place].label)
+    assert "%" in label
+    assert hot[place].position.character == len(one.texts[NAME].splitlines()[place])
+    said = await one.hover(NAME, place)
+    assert said is not None
+    assert "Strength Reduction" in said
+    assert "| stall | samples | waits for |" in said
+    (page, *_) = re.findall(r"^\| \[[^]]+\]\(file://([^)]+)\) \|", said, re.MULTILINE)
+    assert Path(page).read_text(encoding="utf-8").startswith("# ")
+    assert len(said.splitlines()) <= 25
+    assert await one.hover(NAME, 0) is None, "nothing where there is nothing"
 
 
-async def test_hints_jump_to_the_cause(project: Path) -> None:
-    async with editor(project) as one:
-        one.open(NAME)
-        await one.shown(NAME, measured)
-        parts = [part for hint in await one.hints(NAME) for part in hint.label if part.location]
-        assert parts
-        assert {part.location.uri for part in parts} == {one.uri(NAME)}
-        assert all(part.tooltip for part in parts)
+@asking
+async def test_hints_jump_to_the_cause(one: Editor) -> None:
+    parts = [part for hint in await one.hints(NAME) for part in hint.label if part.location]
+    assert parts
+    assert {part.location.uri for part in parts} == {one.uri(NAME)}
+    assert all(part.tooltip for part in parts)
 
 
-async def test_heat_and_status(project: Path) -> None:
-    async with editor(project) as one:
-        one.open(NAME)
-        found = await one.shown(NAME, measured)
-        said = await one.status("idle")
-        assert said["profile"].endswith("run.ncu-rep")
-        assert said["evidence"] == "measured"
-        assert said["device"] == "Test GPU"
-        assert said["findings"] == sum(not each.message.startswith("Part of ") for each in found)
-        assert said["staleShare"] == 0
-        heat = plain(one.own["gpadvisor/heat"][-1])
-        assert heat["uri"] == one.uri(NAME)
-        assert heat["version"] == 1
-        lines = {entry["line"]: entry for entry in heat["lines"]}
-        hottest = max(lines.values(), key=lambda entry: entry["share"])
-        assert hottest["level"] == max(entry["level"] for entry in lines.values())
-        assert 0 < hottest["share"] <= 1
-        assert not any(entry["stale"] for entry in lines.values())
+@asking
+async def test_heat_and_status(one: Editor) -> None:
+    found = one.diagnostics(NAME)
+    said = await one.status("idle")
+    assert said["profile"].endswith("run.ncu-rep")
+    assert said["evidence"] == "measured"
+    assert said["device"] == "Test GPU"
+    assert said["findings"] == sum(not each.message.startswith("Part of ") for each in found)
+    assert said["staleShare"] == 0
+    heat = plain(one.own["gpadvisor/heat"][-1])
+    assert heat["uri"] == one.uri(NAME)
+    assert heat["version"] == 1
+    lines = {entry["line"]: entry for entry in heat["lines"]}
+    hottest = max(lines.values(), key=lambda entry: entry["share"])
+    assert hottest["level"] == max(entry["level"] for entry in lines.values())
+    assert 0 < hottest["share"] <= 1
+    assert not any(entry["stale"] for entry in lines.values())
 
 
 async def test_edited_lines_dim_and_others_keep_their_numbers(project: Path) -> None:
@@ -259,22 +269,20 @@ async def test_headers_get_diagnostics_without_being_open(tmp_path: Path) -> Non
             assert each.severity is not None
 
 
-async def test_machine_code_beside_the_source(project: Path) -> None:
-    async with editor(project) as one:
-        one.open(NAME)
-        await one.shown(NAME, measured)
-        result = await one.ask("gpadvisor/sass", {"uri": one.uri(NAME)})
-        assert result["message"] is None
-        assert result["arch"] == "sm_80"
-        rows = result["rows"]
-        assert sum(row["samples"] for row in rows) > 0
-        assert {row["uri"] for row in rows if row["uri"]} == {one.uri(NAME)}
-        assert any(row["text"].startswith("F2F") for row in rows)
-        last = len(one.texts[NAME].splitlines())
-        assert all(0 <= row["line"] < last for row in rows if row["line"] is not None)
-        blamed = [row for row in rows if row["waitsFor"] is not None]
-        assert blamed
-        assert result["functions"][0]["row"] == 0
+@asking
+async def test_machine_code_beside_the_source(one: Editor) -> None:
+    result = await one.ask("gpadvisor/sass", {"uri": one.uri(NAME)})
+    assert result["message"] is None
+    assert result["arch"] == "sm_80"
+    rows = result["rows"]
+    assert sum(row["samples"] for row in rows) > 0
+    assert {row["uri"] for row in rows if row["uri"]} == {one.uri(NAME)}
+    assert any(row["text"].startswith("F2F") for row in rows)
+    last = len(one.texts[NAME].splitlines())
+    assert all(0 <= row["line"] < last for row in rows if row["line"] is not None)
+    blamed = [row for row in rows if row["waitsFor"] is not None]
+    assert blamed
+    assert result["functions"][0]["row"] == 0
 
 
 async def test_overview_of_what_is_known(project: Path) -> None:
@@ -398,21 +406,21 @@ async def test_actions_honour_the_wanted_kinds(plain_project: Path) -> None:
         assert not await one.client.text_document_code_action_async(params)
 
 
-async def test_commands_say_what_is_wrong(project: Path) -> None:
-    async with editor(project) as one:
-        with pytest.raises(JsonRpcException, match=r"open a \.cu file"):
-            await one.execute("gpadvisor.server.analyzeFile", one.uri("run.ncu-rep"))
-        with pytest.raises(JsonRpcException, match="needs the URI"):
-            await one.execute("gpadvisor.server.analyzeFile")
-        with pytest.raises(JsonRpcException, match="no file"):
-            await one.execute("gpadvisor.server.importProfile", str(project / "none.ncu-rep"))
-        with pytest.raises(JsonRpcException, match=r"profile\.command is not set"):
-            await one.execute("gpadvisor.server.profile", one.uri(NAME))
-        with pytest.raises(JsonRpcException, match="no rule and no stall reason is called"):
-            await one.execute("gpadvisor.server.explain", "GPA999")
-        assert (await one.execute("gpadvisor.server.explain", "GPA102")).startswith("# GPA102")
-        assert (await one.ask("gpadvisor/explain", {"code": "GPA102"}))["markdown"].startswith("# GPA102")
-        assert "gpadvisor" in await one.execute("gpadvisor.server.doctor")
+@asking
+async def test_commands_say_what_is_wrong(one: Editor) -> None:
+    with pytest.raises(JsonRpcException, match=r"open a \.cu file"):
+        await one.execute("gpadvisor.server.analyzeFile", one.uri("run.ncu-rep"))
+    with pytest.raises(JsonRpcException, match="needs the URI"):
+        await one.execute("gpadvisor.server.analyzeFile")
+    with pytest.raises(JsonRpcException, match="no file"):
+        await one.execute("gpadvisor.server.importProfile", str(one.folder / "none.ncu-rep"))
+    with pytest.raises(JsonRpcException, match=r"profile\.command is not set"):
+        await one.execute("gpadvisor.server.profile", one.uri(NAME))
+    with pytest.raises(JsonRpcException, match="no rule and no stall reason is called"):
+        await one.execute("gpadvisor.server.explain", "GPA999")
+    assert (await one.execute("gpadvisor.server.explain", "GPA102")).startswith("# GPA102")
+    assert (await one.ask("gpadvisor/explain", {"code": "GPA102"}))["markdown"].startswith("# GPA102")
+    assert "gpadvisor" in await one.execute("gpadvisor.server.doctor")
 
 
 async def test_import_from_elsewhere(plain_project: Path, tmp_path: Path) -> None:
