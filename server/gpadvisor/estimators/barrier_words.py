@@ -11,6 +11,7 @@ from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.barriers import Needless, is_barrier, needless_barriers
 from gpadvisor.evidence.common_loads import last_barrier
+from gpadvisor.evidence.exchanges import exchange_barriers
 from gpadvisor.evidence.lanes import active_share
 from gpadvisor.evidence.queries import Rows, by_role, by_stall, line_text, share
 from gpadvisor.evidence.serial_sums import serial_sums
@@ -31,6 +32,9 @@ _NEEDLESS: Final = {
 }
 
 
+_EXCHANGE: Final = "barrier of the block in each step of an exchange whose distance halves"
+
+
 def needless_sites(context: KernelContext, functions: tuple[Function, ...]) -> tuple[StaticSite, ...]:
     """Barriers that can go, of the surest kind: own values, nothing shared, or those with a condition."""
     ids = {function.id for function in functions}
@@ -45,8 +49,21 @@ def needless_sites(context: KernelContext, functions: tuple[Function, ...]) -> t
         for _, (function, index), kind in found
         if function in ids
     )
-    surest = _surest(sites)
+    surest = _surest(sites) or _exchanges(context, functions)
     return surest if context.blame is not None or stages_own(surest) else _often_passed(functions, surest)
+
+
+def _exchanges(context: KernelContext, functions: tuple[Function, ...]) -> tuple[StaticSite, ...]:
+    """Without samples: barriers of which only those between far partners are needed."""
+    if context.blame is not None or (
+        context.profile is not None and context.profile.launch.threads_per_block <= WARP
+    ):
+        return ()
+    return tuple(
+        StaticSite(function=function.id, index=index, detail=_EXCHANGE)
+        for function in functions
+        for index in exchange_barriers(function)
+    )
 
 
 def _often_passed(functions: tuple[Function, ...], sites: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
@@ -68,6 +85,13 @@ def _surest(redundant: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
     return redundant
 
 
+def redundant_title(redundant: tuple[StaticSite, ...]) -> str:
+    """What is told of barriers without samples."""
+    if redundant[0].detail == _EXCHANGE:
+        return "barrier of the block where threads of one warp exchange elements"
+    return "barrier without anything to protect"
+
+
 def stages_own(redundant: tuple[StaticSite, ...]) -> bool:
     """Whether barriers are those behind which each thread reads only what it wrote itself."""
     return bool(redundant) and redundant[0].detail == _NEEDLESS[Needless.OWN]
@@ -81,6 +105,12 @@ def redundant_advice(context: KernelContext, redundant: tuple[StaticSite, ...]) 
     where = f"barrier{'s' if several else ''} at {', '.join(places[:SHOWN])}"
     cure = f"Remove the {where}{in_all_uses(context, redundant[0])}"
     them = "them" if several else "it"
+    if kind == _EXCHANGE:
+        return (
+            f"Use __syncwarp() at {', '.join(places[:SHOWN])} in steps whose distance is 16 or less, and "
+            "__syncthreads() in the others and once behind the loop: thread t then meets thread t ^ distance "
+            "of its own warp, before and after."
+        )
     if kind == _NEEDLESS[Needless.NOTHING_SHARED]:
         return f"{cure}: no access of one thread needs {them} before one of another."
     return (

@@ -7,11 +7,11 @@ Synchronization stalls: samples of warps that wait at `__syncthreads()` (`BAR`),
 a warpgroup or cluster. It says which instructions the slow side spends its time on before the barrier,
 whether the work there is divided unevenly (by executed counts), and what the barrier is there for.
 Without samples it names a thread that alone adds up, in a loop, what its block stored in shared memory, and
-barriers that need not be: those that order no access of one thread before one of
-another, those of a block that is one warp by its launch bounds, and those that hold the whole block at
-every level of a tree, whether its levels go up or down. Where the report shows neither such a barrier nor
-uneven work, it is a note. Where threads may come to barriers on different ways, or another instantiation of
-the same line needs the barrier, it names none: there a barrier can be the counterpart of another.
+barriers that need not be: those that order no access of one thread before one of another, those of a block
+that is one warp by its launch bounds, and those that hold the whole block at every level of a tree, up or
+down, or in each step of a sort whose partners are of one warp. Where the report shows neither such a barrier
+nor uneven work, it is a note. Where threads may come to barriers on different ways, or another instantiation
+of the same line needs the barrier, it names none: there a barrier can be the counterpart of another.
 
 ## Why warps stall
 
@@ -71,6 +71,7 @@ from gpadvisor.estimators.barrier_words import (
     is_scattered,
     needless_sites,
     redundant_advice,
+    redundant_title,
     serial_advice,
     serial_sites,
     site_text,
@@ -112,8 +113,6 @@ from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA105"
-
-
 _TREE: Final = "a barrier of the whole block at a level of a tree"
 _TREE_TITLE: Final = "tree reduction or scan with a barrier of the block at every level"
 _WARP_LEVELS: Final = 5  # of a tree, log2 of the threads of a warp
@@ -218,7 +217,7 @@ def _static_title(
     if serial:
         return "one thread adds up the values of its block"
     if redundant:
-        return "barrier without anything to protect"
+        return redundant_title(redundant)
     if trees:
         return _TREE_TITLE
     return _ONE_WARP_TITLE
