@@ -132,6 +132,11 @@ def part_of(kernel: KernelAdvice, times: RunTimes, trace: str) -> RunPart | None
     return RunPart(trace=trace, span_ns=times.span_ns, busy_ns=times.busy_ns, time=matching[0])
 
 
+def is_same_kernel(symbol: str, name: str, mangled: str, readable: str) -> bool:
+    """Whether a trace's kernel is one of a profile, by mangled name, else by its readable one."""
+    return symbol == mangled or _plain(name) == _plain(readable)
+
+
 def _plain(name: str) -> str:
     """A readable name without what demanglers differ in."""
     return "".join(_CAST.sub("", name).removeprefix("void ").split())

@@ -14,12 +14,15 @@ The calling contexts of GPU code: from the host's way to the launch through kern
 inlined functions and loops down to lines, with what each costs. Samples know no callers; what a
 function costs is divided among its calls by how often each was executed. A database of HPCToolkit
 (version 4) is shown as it was measured, also of other GPUs and of the host alone, and so is a file of
-Proton, Triton's profiler (.hatchet), or of hatchet (.json).
+Proton, Triton's profiler (.hatchet), or of hatchet (.json). A traced run alone has the host's ways to
+each kernel and copy, with their times.
 
   gpadvisor tree run.ncu-rep                    who calls what
   gpadvisor tree run.ncu-rep --view bottom-up   each function, who calls it
   gpadvisor tree run.ncu-rep --metric 'stalled = latency / samples'
   gpadvisor tree run.ncu-rep --format speedscope -o run.json
+  gpadvisor tree run.ncu-rep --timeline run.sqlite   below the host's ways to all launches
+  gpadvisor tree run.sqlite                     the host's ways to GPU work, with times
   gpadvisor tree proton.hatchet                 times by context
 """
 
@@ -28,13 +31,20 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Declare the command."""
     parser = commands.add_parser(
         "tree",
-        usage="gpadvisor tree [options] REPORT|SNAPSHOT|DATABASE",
+        usage="gpadvisor tree [options] REPORT|SNAPSHOT|DATABASE|TRACE",
         help="which calls the time of device functions is due to",
         description=_DESCRIPTION,
     )
-    parser.add_argument("input", metavar="REPORT|SNAPSHOT|DATABASE", type=Path)
+    parser.add_argument("input", metavar="REPORT|SNAPSHOT|DATABASE|TRACE", type=Path)
     options.add_selection(parser)
     options.add_lines_from(parser)
+    parser.add_argument(
+        "--timeline",
+        metavar="TRACE",
+        type=Path,
+        help="a traced run, for the host's ways to each launch and the time there: nsys's SQLite export, "
+        "or a trace of PyTorch",
+    )
     parser.add_argument(
         "--view",
         choices=("top-down", "bottom-up", "flat"),

@@ -16,6 +16,9 @@ _NO_NAME: Final = re.compile(r"[^A-Za-z0-9]+")
 class PlaceKind(Kind):
     """What a place is."""
 
+    HOST = "host"
+    PYTHON = "python"
+    COPY = "copy"  # or a memset: what else than a kernel a device does
     FUNCTION = "function"
     INLINED = "inlined"
     KERNEL = "kernel"
@@ -32,6 +35,9 @@ class MeasuredPlace:
     name: str
     file: str = ""
     line: int = 0
+    symbol: str = ""  # of a kernel its mangled name, where the name is another one
+    module: str = ""  # the binary of a function of the host, where that is known
+    address: int = 0  # in it; 0 where it is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -75,6 +75,23 @@ class KernelName:
     demangled: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathFrame:
+    """A frame of call paths below the one that called it."""
+
+    above: int  # an index before its own; -1 of the outermost
+    place: HostPlace
+    is_python: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallPaths:
+    """How the application came to its calls of CUDA."""
+
+    frames: tuple[PathFrame, ...]
+    of_call: Sequence[int]  # by call an index into frames: the innermost; -1 where it is not known
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Timeline:
     """What a tracer recorded of a run."""
@@ -86,6 +103,7 @@ class Timeline:
     launched_by: Mapping[int, int] = field(default_factory=dict)  # by correlation an index into names
     launched_at: Mapping[int, int] = field(default_factory=dict)  # by correlation an index into places
     places: tuple[HostPlace, ...] = ()
+    paths: CallPaths | None = None  # where they were asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,9 @@ def _checked(said: Mapping[str, Any]) -> MeasuredContexts:
             name=str(place["name"]),
             file=str(place["file"]),
             line=int(place["line"]),
+            symbol=str(place["symbol"]),
+            module=str(place["module"]),
+            address=int(place["address"]),
         )
         for place in said["places"]
     )

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ProfileMismatchError
+from gpadvisor.model.profile import Profile
 from gpadvisor.pipeline.advise import AdvisedKernel
 from gpadvisor.pipeline.contexts import measured_contexts
 from gpadvisor.pipeline.inputs import is_database
+from gpadvisor.pipeline.launch_ways import TracedRun, ways_of_profile
 from gpadvisor.pipeline.request import Progress, Request
-from gpadvisor.pipeline.views import view_kernels
+from gpadvisor.pipeline.views import advised_run, shown_kernels
 from gpadvisor.report.style import Style
-from gpadvisor.views.tree.build import ContextKernel, call_tree, checked, columns_of
+from gpadvisor.store.traces import is_trace
+from gpadvisor.views.tree.build import ContextKernel, OtherWork, call_tree, checked, columns_of
 from gpadvisor.views.tree.contexts import contexts_tree, usual_metrics
 from gpadvisor.views.tree.formats import render_json, values
 from gpadvisor.views.tree.formula import Formula, parse_formula
@@ -53,12 +56,16 @@ def tree_file(
     """
     parsed = [parse_formula(metric) for metric in metrics]
     missing: Sequence[str]
-    if is_database(path) or path.suffix in _CONTEXT_SUFFIXES:
+    if is_database(path) or path.suffix in _CONTEXT_SUFFIXES or is_trace(path):
         tree, formulas = _contexts(path, view, parsed)
         missing = _NO_BLAME
     else:
-        kernels, missing = view_kernels(path, request, progress, shown_kernel)
-        tree, formulas = shown_tree(kernels, view, parsed)
+        advised = advised_run(path, request, progress)
+        run = traced_run(request)
+        kernels, missing = shown_kernels(
+            path, advised, lambda kernel: shown_kernel(kernel, advised.analysis.profile, run)
+        )
+        tree, formulas = shown_tree(kernels, view, parsed, () if run is None else run.others())
     if output_format == "json":
         return render_json(tree, formulas, missing)
     if output_format == "folded":
@@ -68,21 +75,47 @@ def tree_file(
     return render_text(tree, formulas, missing, width=width, rows=rows, style=Style(color))
 
 
-def shown_kernel(kernel: AdvisedKernel) -> ContextKernel:
-    """One kernel as the tree takes it.
+def traced_run(request: Request) -> TracedRun | None:
+    """The run whose timeline is asked for.
+
+    Raises:
+        ProfileFormatError: it is no trace of a run, or a damaged one.
+        ProfileMismatchError: it is a database of HPCToolkit, whose contexts stand for themselves.
+    """
+    if request.timeline is None:
+        return None
+    if not is_trace(request.timeline):
+        raise ProfileMismatchError(
+            f"{request.timeline} is no trace with launches to put above kernels: give an SQLite export or a"
+            " Chrome trace; a database of HPCToolkit has its own tree ('gpadvisor tree DATABASE')"
+        )
+    return TracedRun(measured_contexts(request.timeline))
+
+
+def shown_kernel(
+    kernel: AdvisedKernel, profile: Profile | None = None, run: TracedRun | None = None
+) -> ContextKernel:
+    """One kernel as the tree takes it, below the ways to its launches in a run, else in a profile.
 
     Raises:
         ProfileMismatchError: it has no code, or neither samples nor counts.
     """
-    return checked(
+    shown = checked(
         ContextKernel(
-            context=kernel.analysed.context, name=kernel.advice.name, time_share=kernel.advice.time_share
+            context=kernel.analysed.context,
+            name=kernel.advice.name,
+            time_share=kernel.advice.time_share,
+            ways=ways_of_profile(kernel, profile),
         )
     )
+    return shown if run is None else run.placed(shown, kernel.advice.mangled)
 
 
 def shown_tree(
-    kernels: Sequence[ContextKernel], view: TreeView, metrics: Sequence[Formula] = ()
+    kernels: Sequence[ContextKernel],
+    view: TreeView,
+    metrics: Sequence[Formula] = (),
+    others: Sequence[OtherWork] = (),
 ) -> tuple[CallTree, Sequence[Formula]]:
     """The tree from where it is looked at, and its metrics, the first of which says what comes first.
 
@@ -96,7 +129,7 @@ def shown_tree(
         parse_formula(metric.text, tree_columns)
     formulas = metrics or [parse_formula(name) for name in USUAL if name in tree_columns]
     needed = dict.fromkeys(name for metric in formulas for name in metric.columns)
-    return _seen_from(call_tree(kernels, list(needed)), view, formulas), formulas
+    return _seen_from(call_tree(kernels, list(needed), others), view, formulas), formulas
 
 
 def _contexts(path: Path, view: TreeView, metrics: Sequence[Formula]) -> tuple[CallTree, Sequence[Formula]]:

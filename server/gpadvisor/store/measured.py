@@ -13,15 +13,19 @@ from gpadvisor.model.contexts import MeasuredContexts
 from gpadvisor.store.hatchet import read_hatchet
 from gpadvisor.store.hpctoolkit.contexts import contexts_of
 from gpadvisor.store.hpctoolkit.database import read_database
+from gpadvisor.store.timeline.paths import run_contexts
+from gpadvisor.store.traces import is_trace
 
 
 def read_contexts(path: Path) -> MeasuredContexts:
-    """The tree of a database of HPCToolkit, or of a file of Proton or hatchet.
+    """The tree of a database of HPCToolkit, of a file of Proton or hatchet, or of a traced run.
 
     Raises:
         ProfileFormatError: it is none, or damaged.
     """
-    return contexts_of(read_database(path)) if path.is_dir() else read_hatchet(path)
+    if path.is_dir():
+        return contexts_of(read_database(path))
+    return run_contexts(path) if is_trace(path) else read_hatchet(path)
 
 
 def answer(request: bytes) -> bytes:

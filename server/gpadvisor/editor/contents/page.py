@@ -24,16 +24,18 @@ from gpadvisor.model.instruction import Instruction
 from gpadvisor.model.program import Function
 from gpadvisor.pipeline.advise import AdvisedFile, AdvisedKernel, advise_file, with_host_sources
 from gpadvisor.pipeline.cache import Cache
+from gpadvisor.pipeline.launch_ways import TracedRun
 from gpadvisor.pipeline.potential import shown_potential
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.roofline import shown_roofline
 from gpadvisor.pipeline.timeline import strip_of
-from gpadvisor.pipeline.tree import shown_kernel, shown_tree
+from gpadvisor.pipeline.tree import shown_kernel, shown_tree, traced_run
 from gpadvisor.report.idle import device_json
 from gpadvisor.report.jsonformat import advice_json, optional, text
 from gpadvisor.views.potential.formats import potential_json
 from gpadvisor.views.roofline.formats import roofline_json
 from gpadvisor.views.roofline.model import RegionKind
+from gpadvisor.views.tree.build import ContextKernel
 from gpadvisor.views.tree.formats import plain
 from gpadvisor.views.tree.model import TreeView
 
@@ -93,7 +95,7 @@ def page_contents(
     files = _Files()
     for file in shown.files:
         files.number(file.path)
-    kernels = _kernels(advised, shown, places, files)
+    kernels = _kernels(advised, shown, places, files, traced_run(request))
     compared = None
     if first is not None:
 
@@ -135,14 +137,19 @@ def _run(trace: Path) -> dict[str, object]:
 
 
 def _kernels(
-    advised: AdvisedFile, analysis: EditorAnalysis, places: Places, files: _Files
+    advised: AdvisedFile, analysis: EditorAnalysis, places: Places, files: _Files, run: TracedRun | None
 ) -> list[dict[str, object]]:
     """In the order of the advice; machine code of those that take most of the time, while there is room."""
     views = {view.kernel: view for view in analysis.kernels}
+    profile = advised.analysis.profile
+
+    def tree(kernel: AdvisedKernel) -> dict[str, object]:
+        return _tree(shown_kernel(kernel, profile, run))
+
     order = {id(advice): position for position, advice in enumerate(advised.advice.kernels)}
     kernels, room = [], MAX_ROWS
     for one in sorted(advised.kernels, key=lambda kernel: order.get(id(kernel.advice), len(order))):
-        made = _kernel(one, views[one.analysed.context.kernel], places, files, room)
+        made = _kernel(one, views[one.analysed.context.kernel], places, files, room, tree)
         kernels.append(made.values)
         room -= made.rows
     return kernels
@@ -154,7 +161,14 @@ class _Made:
     rows: int
 
 
-def _kernel(kernel: AdvisedKernel, view: KernelView, places: Places, files: _Files, room: int) -> _Made:
+def _kernel(
+    kernel: AdvisedKernel,
+    view: KernelView,
+    places: Places,
+    files: _Files,
+    room: int,
+    tree: Callable[[AdvisedKernel], dict[str, object]],
+) -> _Made:
     missing: list[str] = []
     code, rows = _code(kernel.analysed.context, places, files, room)
     return _Made(
@@ -166,7 +180,7 @@ def _kernel(kernel: AdvisedKernel, view: KernelView, places: Places, files: _Fil
             "code": code,
             "roofline": _view(kernel, _roofline, missing),
             "potential": _view(kernel, _potential, missing),
-            "tree": _view(kernel, _tree, missing),
+            "tree": _view(kernel, tree, missing),
             "missing": missing,
         },
         rows,
@@ -192,9 +206,8 @@ def _potential(kernel: AdvisedKernel) -> dict[str, object]:
     return potential_json(shown_potential(kernel))
 
 
-def _tree(one: AdvisedKernel) -> dict[str, object]:
+def _tree(kernel: ContextKernel) -> dict[str, object]:
     """From the top down, with the rows of the other views."""
-    kernel = shown_kernel(one)
     made = {view: plain(*shown_tree([kernel], view), ()) for view in TreeView}
     turned = {view.value: made[view]["rows"] for view in (TreeView.BOTTOM_UP, TreeView.FLAT)}
     return {**made[TreeView.TOP_DOWN], "turned": turned}

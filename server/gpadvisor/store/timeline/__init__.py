@@ -12,15 +12,13 @@ from gpadvisor.model.timeline import Timeline
 from gpadvisor.store.timeline.chrome import read_chrome
 from gpadvisor.store.timeline.hpctoolkit import read_trace
 from gpadvisor.store.timeline.nsys import read_nsys
+from gpadvisor.store.traces import GZIP, SQLITE, is_json
 
 _TRACE: Final = "trace.db"
-_SQLITE: Final = b"SQLite format 3\0"
-_GZIP: Final = b"\x1f\x8b"
-_BLANK: Final = b" \t\r\n\xef\xbb\xbf"
 
 
-def read_timeline(path: Path) -> Timeline:
-    """Read a trace of any of these formats.
+def read_timeline(path: Path, *, paths: bool = False) -> Timeline:
+    """Read a trace of any of these formats, with whole call paths where they are asked for.
 
     Raises:
         NoTimelineError: it is none of these.
@@ -33,10 +31,10 @@ def read_timeline(path: Path) -> Timeline:
             head = stream.read(64)
     except OSError as error:
         raise ProfileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
-    if head.startswith(_SQLITE):
-        return read_nsys(path)
-    if head.startswith(_GZIP) or head.lstrip(_BLANK)[:1] in {b"{", b"["}:
-        return read_chrome(path)
+    if head.startswith(SQLITE):
+        return read_nsys(path, paths=paths)
+    if head.startswith(GZIP) or is_json(head):
+        return read_chrome(path, paths=paths)
     raise NoTimelineError(
         f"{path} is no timeline: neither a SQLite export of Nsight Systems (nsys export --type sqlite"
         " REPORT), nor a Chrome trace, as PyTorch writes it, nor a database of HPCToolkit"

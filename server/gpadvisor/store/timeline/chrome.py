@@ -28,7 +28,7 @@ _NS: Final = 1000  # a microsecond
 _DIRECTIONS: Final = (("htod", Operation.TO_DEVICE), ("dtoh", Operation.TO_HOST))
 
 
-def read_chrome(path: Path) -> Timeline:
+def read_chrome(path: Path, *, paths: bool = False) -> Timeline:
     """Read a trace, packed by gzip or not.
 
     Raises:
@@ -40,8 +40,8 @@ def read_chrome(path: Path) -> Timeline:
             raw.seek(0)
             if packed:
                 with gzip.open(raw) as stream:
-                    return _timeline(stream)
-            return _timeline(raw)
+                    return _timeline(stream, paths=paths)
+            return _timeline(raw, paths=paths)
     except (ijson.JSONError, OSError, EOFError, zlib.error, ValueError, TypeError, ArithmeticError) as error:
         raise ProfileFormatError(
             f"{path} cannot be read as a Chrome trace ({error}); export it again, with"
@@ -69,8 +69,8 @@ class _Limited:
         return data
 
 
-def _timeline(stream: _Readable) -> Timeline:
-    work, calls, frames = work_rows(), call_rows(), FrameRows()
+def _timeline(stream: _Readable, *, paths: bool) -> Timeline:
+    work, calls, frames = work_rows(), call_rows(), FrameRows(paths=paths)
     kernels, called = Numbers[str](), Numbers[str]()
     devices, threads, streams = Numbers[object](), Numbers[object](), Numbers[object]()
     for event in _events(stream):

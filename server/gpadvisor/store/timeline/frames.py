@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.model.timeline import HostPlace, Timeline
+from gpadvisor.model.timeline import CallPaths, HostPlace, PathFrame, Timeline
 from gpadvisor.store.timeline.columns import Numbers, TraceRows
 
 _FRAME: Final = re.compile(r"(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.+)", re.DOTALL)
@@ -18,19 +19,45 @@ _NOT_OURS: Final = re.compile(
     r"(^|/)(torch|torchvision|site-packages|dist-packages)/|(^|/)python\d[\d.]*/|^<|^(contextlib|threading|runpy)\.py$"
 )
 _WIDTH: Final = 4
+MAX_FRAMES: Final = 1_000_000
+"""Of all call paths together, each of their beginnings once."""
+
+
+class PathRows:
+    """Call paths as they are read: frames below those that called them, each once."""
+
+    def __init__(self) -> None:
+        self._frames: dict[PathFrame, int] = {}
+
+    def of(self, above: int, place: HostPlace, *, is_python: bool = False) -> int:
+        """The number of a frame below another one (-1: of the outermost).
+
+        Raises:
+            ValueError: there are more than are read.
+        """
+        frame = PathFrame(above=above, place=place, is_python=is_python)
+        number = self._frames.setdefault(frame, len(self._frames))
+        if number >= MAX_FRAMES:
+            raise ValueError(f"it has more than {MAX_FRAMES:,} call paths; trace a part of the run")
+        return number
+
+    def paths(self, of_call: Sequence[int]) -> CallPaths:
+        """All of them, and the innermost frame of each call."""
+        return CallPaths(frames=tuple(self._frames), of_call=of_call)
 
 
 class FrameRows:
-    """Frames as they are read: start, end, thread and place; those of libraries have no place."""
+    """Frames as they are read: start, end, thread and place; without whole paths not those of libraries."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, paths: bool) -> None:
         self._rows = TraceRows(_WIDTH)
         self._places = Numbers[HostPlace]()
+        self._paths = paths
 
     def add(self, start: int, end: int, thread: int, name: str) -> None:
         """One more, named ``file.py(12): function``; its line is the function's first."""
         match = _FRAME.fullmatch(name)
-        if match is None or _NOT_OURS.search(match["file"]):
+        if match is None or (not self._paths and _NOT_OURS.search(match["file"])):
             return
         place = HostPlace(
             function=match["function"], file=match["file"], line=int(match["line"]), is_definition=True
@@ -38,37 +65,50 @@ class FrameRows:
         self._rows.add(start, end, thread, self._places.of(place))
 
     def placed(self, timeline: Timeline) -> Timeline:
-        """The timeline with the innermost frame of the application around each call."""
+        """The timeline with the innermost frame of the application around each call, or with all of them."""
         rows, calls = self._rows.columns(), timeline.calls
         if not len(rows):
             return timeline
-        place = np.full(len(calls.start_ns), -1, np.int64)
+        trie, places = PathRows(), list(self._places.found)
+
+        def enter(above: int, place: int) -> int:
+            return trie.of(above, places[place], is_python=True) if self._paths else place
+
+        innermost = np.full(len(calls.start_ns), -1, np.int64)
         for thread in np.unique(rows[:, 2]).tolist():
             of_thread = np.flatnonzero(calls.thread == thread)
             if len(of_thread):
-                edges, places = _innermost(rows[rows[:, 2] == thread])
+                edges, frames = _innermost(rows[rows[:, 2] == thread], enter)
                 at = np.searchsorted(edges, calls.start_ns[of_thread], side="right") - 1
-                place[of_thread] = np.where(at < 0, -1, places[np.maximum(at, 0)])
-        return replace(timeline, calls=replace(calls, place=place), places=tuple(self._places.found))
+                innermost[of_thread] = np.where(at < 0, -1, frames[np.maximum(at, 0)])
+        if self._paths:
+            return replace(timeline, paths=trie.paths(innermost.tolist()))
+        return replace(timeline, calls=replace(calls, place=innermost), places=tuple(places))
 
 
-def _innermost(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """When a thread enters or leaves a frame, and the innermost one's place from then on (-1: in none)."""
+def _innermost(
+    rows: NDArray[np.int64], enter: Callable[[int, int], int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """When a thread enters or leaves a frame, and the innermost one from then on (-1: in none).
+
+    A frame is what ``enter`` makes of the one around it and of its place.
+    """
     rows = rows[np.lexsort((-rows[:, 1], rows[:, 0]))]
     edges: list[int] = []
-    places: list[int] = []
-    around: list[tuple[int, int]] = []  # end and place, the innermost last
+    frames: list[int] = []
+    around: list[tuple[int, int]] = []  # end and frame, the innermost last
 
     def close(until: int) -> None:
         while around and around[-1][0] <= until:
             edges.append(around.pop()[0])
-            places.append(around[-1][1] if around else -1)
+            frames.append(around[-1][1] if around else -1)
 
     for start, end, _, place in rows.tolist():
         close(start)
+        frame = enter(around[-1][1] if around else -1, place)
         edges.append(start)
-        places.append(place)
+        frames.append(frame)
         # A frame that ends after the one around it is cut where that ends.
-        around.append((min(end, around[-1][0]) if around else end, place))
+        around.append((min(end, around[-1][0]) if around else end, frame))
     close(np.iinfo(np.int64).max)
-    return np.array(edges, np.int64), np.array(places, np.int64)
+    return np.array(edges, np.int64), np.array(frames, np.int64)

@@ -6,14 +6,17 @@ from __future__ import annotations
 import posixpath
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from gpadvisor.errors import NoTimelineError, ProfileFormatError
-from gpadvisor.model.timeline import HostPlace, KernelName, Operation, Timeline
+from gpadvisor.model.timeline import CallPaths, HostPlace, KernelName, Operation, Timeline
 from gpadvisor.store.timeline.columns import NO_SHAPE, Numbers, call_rows, timeline, work_rows
+from gpadvisor.store.timeline.frames import PathRows
 
 _PREFIX: Final = "CUPTI_ACTIVITY_KIND_"
 _VERSION: Final = re.compile(r"_(?:v\d+|ptsz|ptds)(?=_|$)")
@@ -27,6 +30,7 @@ _TEXTS: Final = "StringIds"
 _NOT_OURS: Final = re.compile(
     r"(lib(c|pthread|stdc\+\+|gcc_s|cu\w+|nv[\w-]+|Tools\w+|torch\w*|c10\w*|python[\w.]*)(-[\d.]+)?\.so|ld-|ld\d*\.|\[)"
 )
+_CUDA: Final = re.compile(r"(lib(cu\w+|nv[\w-]+|Tools\w+)(-[\d.]+)?\.so|\[)")
 _NOT_CALLERS: Final = re.compile(  # what starts a program, and the runtime linked into it, with its templates
     r"(_start|__libc_\w+|clone3?|start_thread|__pthread_\w+|__device_stub\w*|__cudart\d*|0x[0-9a-f]+)$"
     r"|(cudaError(_t)? )?(cuda|cu)[A-Z]\w*(<.*>)?(\(|$)",
@@ -35,7 +39,7 @@ _NOT_CALLERS: Final = re.compile(  # what starts a program, and the runtime link
 _EXPORT: Final = "export it again: nsys export --type sqlite REPORT"
 
 
-def read_nsys(path: Path) -> Timeline:
+def read_nsys(path: Path, *, paths: bool = False) -> Timeline:
     """Read an export.
 
     Raises:
@@ -49,14 +53,14 @@ def read_nsys(path: Path) -> Timeline:
             database.execute("PRAGMA trusted_schema = OFF")
             if not _columns(database, _TEXTS):
                 raise NoTimelineError(f"{path} is a database, but no export of Nsight Systems; {_EXPORT}")
-            return _timeline(database)
+            return _timeline(database, paths=paths)
     except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
         raise ProfileFormatError(
             f"{path} cannot be read as an export of Nsight Systems ({error}); {_EXPORT}"
         ) from error
 
 
-def _timeline(database: sqlite3.Connection) -> Timeline:
+def _timeline(database: sqlite3.Connection, *, paths: bool) -> Timeline:
     work, calls = work_rows(), call_rows()
     kernels, called = Numbers[tuple[object, object]](), Numbers[object]()
     texts = dict(database.execute(f"SELECT id, value FROM {_TEXTS}"))
@@ -73,11 +77,12 @@ def _timeline(database: sqlite3.Connection) -> Timeline:
     for *times, stream in _rows(database, "MEMSET", ("streamId",)):
         work.add(*times, None, stream, Operation.SET.value, None, *NO_SHAPE)
     places = _places(database, texts)
-    numbers = Numbers[HostPlace]()
+    numbers, chains = Numbers[HostPlace](), array("q")
     for *times, name, chain in _rows(database, "RUNTIME", ("nameId", "callchainId"), "globalTid"):
         place = places.get(chain)
+        chains.append(chain if paths and type(chain) is int else -1)
         calls.add(*times, called.of(name), None if place is None else numbers.of(place))
-    return timeline(
+    found = timeline(
         work,
         calls,
         [
@@ -87,6 +92,36 @@ def _timeline(database: sqlite3.Connection) -> Timeline:
         [_VERSION.sub("", str(texts.get(one, f"call {one}"))) for one in called.found],
         places=list(numbers.found),
     )
+    return replace(found, paths=_paths(database, texts, chains)) if paths else found
+
+
+def _paths(database: sqlite3.Connection, texts: Mapping[object, object], chains: Sequence[int]) -> CallPaths:
+    """All frames of each call chain but those of CUDA's libraries, and what starts a program."""
+    trie, innermost = PathRows(), dict[object, int]()
+    for chain, symbol, module, unknown, address in _frames(database, outermost_first=True):
+        name, path = str(texts.get(symbol, "")), str(texts.get(module, ""))
+        if _NOT_CALLERS.match(name) or _CUDA.match(posixpath.basename(path)):
+            continue
+        at = address if type(address) is int and address > 0 else 0
+        known = bool(name) and not unknown
+        place = HostPlace(
+            function=name if known else f"{posixpath.basename(path) or 'unknown module'}+{at:#x}",
+            module=path,
+            address=at,
+        )
+        innermost[chain] = trie.of(innermost.get(chain, -1), place)
+    return trie.paths([innermost.get(chain, -1) for chain in chains])
+
+
+def _frames(database: sqlite3.Connection, *, outermost_first: bool = False) -> Iterator[tuple[Any, ...]]:
+    """Chain, function, module, whether it is not resolved, and address of each frame of call chains."""
+    columns = _columns(database, _CHAINS)
+    if {"id", "symbol", "module", "stackDepth"} <= columns:
+        unresolved, address = (name if name in columns else "NULL" for name in ("unresolved", "originalIP"))
+        yield from database.execute(
+            f"SELECT id, symbol, module, {unresolved}, {address} FROM {_CHAINS}"
+            f" ORDER BY id, stackDepth {'DESC' if outermost_first else ''}"
+        )
 
 
 def _rows(
@@ -103,14 +138,8 @@ def _rows(
 
 def _places(database: sqlite3.Connection, texts: Mapping[object, object]) -> dict[object, HostPlace]:
     """By call chain the innermost function that is no library's of CUDA or of the system."""
-    columns = _columns(database, _CHAINS)
     found: dict[object, HostPlace] = {}
-    if not {"id", "symbol", "module", "stackDepth"} <= columns:
-        return found
-    unresolved, address = (name if name in columns else "NULL" for name in ("unresolved", "originalIP"))
-    for chain, symbol, module, unknown, place in database.execute(
-        f"SELECT id, symbol, module, {unresolved}, {address} FROM {_CHAINS} ORDER BY id, stackDepth"
-    ):
+    for chain, symbol, module, unknown, place in _frames(database):
         if chain in found or unknown:
             continue
         name, path = str(texts.get(symbol, "")), str(texts.get(module, ""))

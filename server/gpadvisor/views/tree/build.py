@@ -21,17 +21,34 @@ from gpadvisor.views.tree.graph import call_edges
 from gpadvisor.views.tree.measured import (
     INSTRUCTIONS,
     SAMPLES,
+    TIME,
     Measured,
     available,
     costs,
     measure,
 )
 from gpadvisor.views.tree.model import CallTree, RowKind, TreeColumn, TreeKernel, TreeRow, Values
-from gpadvisor.views.tree.reconstruct import Arrival, ContextPlace, Contexts, reconstruct
+from gpadvisor.views.tree.reconstruct import MAX_NODES, Arrival, ContextPlace, Contexts, reconstruct
 from gpadvisor.views.tree.rows import RowsBuilder, summed
 from gpadvisor.views.tree.scopes import Structure, structure
 
 _INTERPRETER: Final = re.compile(r"(?:lib)?python[\d.]*(?:\.so.*|\.dll|\.exe)?$", re.IGNORECASE)
+
+
+class LaunchWay(NamedTuple):
+    """The host's way to some launches of a kernel."""
+
+    frames: tuple[TreeRow, ...]  # outermost first
+    part: float  # of the kernel's time
+    launches: int | None = None  # None: one of which nothing is known of others
+
+
+class OtherWork(NamedTuple):
+    """What a traced run has of kernels that were not profiled, and of copies."""
+
+    frames: tuple[TreeRow, ...]
+    row: TreeRow
+    time_share: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -40,7 +57,8 @@ class ContextKernel:
 
     context: KernelContext
     name: str  # demangled
-    time_share: float | None  # of the GPU time of the file
+    time_share: float | None  # of the GPU time of the file, or of the traced run
+    ways: tuple[LaunchWay, ...] = ()  # to its launches; none: that of the profiled one
 
 
 def checked(kernel: ContextKernel) -> ContextKernel:
@@ -62,16 +80,22 @@ def checked(kernel: ContextKernel) -> ContextKernel:
     return kernel
 
 
-def call_tree(kernels: Sequence[ContextKernel], columns: Sequence[str] | None = None) -> CallTree:
+def call_tree(
+    kernels: Sequence[ContextKernel],
+    columns: Sequence[str] | None = None,
+    others: Sequence[OtherWork] = (),
+) -> CallTree:
     """The tree of some kernels from the top down.
 
     Args:
         kernels: those of `checked`.
         columns: names of `columns_of`; all of them where None.
+        others: what else the GPU did.
     """
     tree_columns = columns_of(kernels)
     taken = [tree_columns[name] for name in (tree_columns if columns is None else columns)]
     made = _Made(RowsBuilder(), [])
+    _add_others(made, others, taken)
     facts = tuple(_KernelRows(made, kernel, taken).add() for kernel in kernels)
     spent = np.zeros((len(made.rows.rows), len(taken)))
     for at, amounts in made.spent:
@@ -96,6 +120,15 @@ class _Made(NamedTuple):
     spent: list[tuple[Sequence[int], Values]]
 
 
+def _add_others(made: _Made, others: Sequence[OtherWork], columns: Sequence[TreeColumn]) -> None:
+    for other in others:
+        top = 0
+        for frame in other.frames:
+            top = made.rows.add(top, frame)
+        amounts = [other.time_share if column.name == TIME else 0.0 for column in columns]
+        made.spent.append(([made.rows.add(top, other.row)], np.array([amounts])))
+
+
 class _KernelRows:
     """Puts one kernel's contexts into the tree."""
 
@@ -114,15 +147,17 @@ class _KernelRows:
         self._counted = _counts(profile)
         self._scopes: list[dict[int, Sequence[int]]] = []  # of each place: rows of its functions' scopes
         self._structures: dict[int, _Costed] = {}
+        self._way = 1.0  # the part of the way to launches that is being added
+        self._cut = False
 
     def add(self) -> TreeKernel:
         kernel = self._kernel
         functions = self._program.functions
         root = next((one for one in functions if one.name == kernel.context.kernel), functions[0])
         structures = [self._structure(function) for function in functions]
-        own = costs(self._measured, self._at)
+        spent = costs(self._measured, self._at)
         contexts = reconstruct(
-            [float(own[slice(*self._span(one.id))].sum()) for one in functions],
+            [float(spent[slice(*self._span(one.id))].sum()) for one in functions],
             call_edges(
                 self._program,
                 self._measured.starts,
@@ -133,11 +168,30 @@ class _KernelRows:
             counted=self._counted,
             sizes=[len(costed.structure.parents) for costed in structures],
         )
-        top = 0
-        for frame in host_path(self._profile.call_stack):
-            top = self._rows.add(top, frame)
-        top = self._procedure(top, RowKind.KERNEL, kernel.name, _first_line(root))
-        self._spent.append(([top], self._measured.itself[None, self._shown]))
+        own = LaunchWay(tuple(host_path(self._profile.call_stack)), 1.0)
+        for position, way in enumerate(kernel.ways or (own,)):
+            top = 0
+            for frame in way.frames:
+                top = self._rows.add(top, frame)
+            top = self._procedure(top, RowKind.KERNEL, kernel.name, _first_line(root), calls=way.launches)
+            self._way = way.part
+            if position and len(self._rows.rows) > MAX_NODES:
+                self._spend([top], self._whole[None])
+                self._cut = True
+            else:
+                self._add_within(contexts, root, top)
+        return TreeKernel(
+            name=kernel.name,
+            device=self._profile.device.name or self._profile.device.arch,
+            time_share=kernel.time_share,
+            weights="executed calls" if self._counted else "samples of calls",
+            notes=tuple(self._notes(contexts)),
+        )
+
+    def _add_within(self, contexts: Contexts, root: Function, top: int) -> None:
+        """What is below a kernel's row."""
+        self._scopes.clear()
+        self._spend([top], self._measured.itself[None, self._shown])
         for place in contexts.places:
             self._add_place(contexts, place, root, top)
         for name, amounts in (
@@ -146,14 +200,18 @@ class _KernelRows:
         ):
             if amounts[self._shown].any():
                 outside = self._rows.add(top, TreeRow(kind=RowKind.OUTSIDE, name=name))
-                self._spent.append(([outside], amounts[None, self._shown]))
-        return TreeKernel(
-            name=kernel.name,
-            device=self._profile.device.name or self._profile.device.arch,
-            time_share=kernel.time_share,
-            weights="executed calls" if self._counted else "samples of calls",
-            notes=tuple(self._notes(contexts)),
-        )
+                self._spend([outside], amounts[None, self._shown])
+
+    def _spend(self, rows: Sequence[int], amounts: Values) -> None:
+        """Amounts of all launches, of which this way to them has its part."""
+        self._spent.append((rows, amounts * self._way))
+
+    @property
+    def _whole(self) -> Values:
+        measured = self._measured
+        whole: Values = measured.itself + measured.outside + measured.elsewhere + measured.values.sum(axis=0)
+        shown: Values = whole[self._shown]
+        return shown
 
     def _span(self, function: int) -> tuple[int, int]:
         return self._measured.starts[function], self._measured.starts[function + 1]
@@ -194,7 +252,8 @@ class _KernelRows:
             edge, caller = contexts.edges[place.edge], contexts.places[place.parent]
             site = self._structures[edge.caller].scope_of[edge.site]
             above = self._scopes[place.parent][edge.caller][site]
-            calls, possible = edge.weight * caller.factor if self._counted else None, edge.possible
+            weight = edge.weight * caller.factor * self._way
+            calls, possible = weight if self._counted else None, edge.possible
         if len(place.members) > 1 and root.id not in place.members:
             names = tuple(sorted(functions[one].demangled for one in place.members))
             circle = TreeRow(
@@ -225,7 +284,7 @@ class _KernelRows:
         for parent, scope in zip(of.structure.parents[1:], of.structure.scopes, strict=True):
             tree_row = TreeRow(kind=scope.kind, name=scope.name, location=scope.location, pc=scope.pc)
             rows.append(self._rows.add(rows[parent], tree_row))
-        self._spent.append((rows, of.spent * factor))
+        self._spend(rows, of.spent * factor)
         return rows
 
     def _notes(self, contexts: Contexts) -> Iterator[str]:
@@ -240,6 +299,10 @@ class _KernelRows:
             yield "calls through registers: which function they reach is possible, not known"
         if any(len(place.members) > 1 for place in contexts.places):
             yield "functions that call each other in circles are one place, their calls not told apart"
+        if self._cut:
+            yield "more ways to launches than fit: what is within the kernel is below the costliest of them"
+        if len(self._kernel.ways) > 1:
+            yield "launches on several ways: what was measured in the kernel is divided among them by time"
         if self._profile.sampling.truncated:
             yield "samples cover only the first part of the run"
 
@@ -272,6 +335,8 @@ def host_path(stack: Sequence[CallFrame]) -> list[TreeRow]:
             kind=RowKind.PYTHON if frame.module == "python" else RowKind.HOST,
             name=_frame_name(frame),
             location=SourceLocation(frame.file, frame.line) if frame.file and frame.line else None,
+            pc=None if frame.module == "python" else frame.address,
+            module=None if frame.module == "python" else frame.module,
         )
         for frame in native
     ]

@@ -13,6 +13,9 @@ from gpadvisor.views.tree.model import CallTree, RowKind, TreeColumn, TreeRow
 from gpadvisor.views.tree.rows import RowsBuilder, summed
 
 _KINDS: Final = {
+    PlaceKind.HOST: RowKind.HOST,
+    PlaceKind.PYTHON: RowKind.PYTHON,
+    PlaceKind.COPY: RowKind.COPY,
     PlaceKind.FUNCTION: RowKind.FUNCTION,
     PlaceKind.INLINED: RowKind.INLINED,
     PlaceKind.KERNEL: RowKind.KERNEL,
@@ -21,6 +24,7 @@ _KINDS: Final = {
 }
 _FIRST: Final = (
     "time",
+    "launches",
     "CPUTIME",
     "REALTIME",
     "GPUOP",
@@ -40,7 +44,7 @@ def contexts_tree(contexts: MeasuredContexts) -> CallTree:
     builder = RowsBuilder()
     rows: list[int] = []
     for place in contexts.places:
-        rows.append(builder.add(0 if place.parent < 0 else rows[place.parent], _row(place)))
+        rows.append(builder.add(0 if place.parent < 0 else rows[place.parent], place_row(place)))
     spent = np.zeros((len(builder.rows), len(contexts.metrics)))
     if rows:
         np.add.at(spent, np.array(rows), np.array(contexts.own).reshape(len(rows), -1))
@@ -56,6 +60,12 @@ def usual_metrics(contexts: MeasuredContexts) -> list[str]:
     return (known or list(contexts.metrics))[:_SHOWN]
 
 
-def _row(place: MeasuredPlace) -> TreeRow:
-    location = SourceLocation(place.file, place.line) if place.file and place.line > 0 else None
-    return TreeRow(kind=_KINDS[place.kind], name=place.name, location=location)
+def place_row(place: MeasuredPlace) -> TreeRow:
+    """The row of a place."""
+    return TreeRow(
+        kind=_KINDS[place.kind],
+        name=place.name,
+        location=SourceLocation(place.file, place.line) if place.file and place.line > 0 else None,
+        pc=place.address or None,
+        module=place.module or None,
+    )

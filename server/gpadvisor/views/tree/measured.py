@@ -22,7 +22,7 @@ INSTRUCTIONS: Final = "instructions"
 THREADS: Final = "threads"
 USUAL: Final = (TIME, SAMPLES, LATENCY, INSTRUCTIONS)
 _WHAT: Final = {
-    TIME: "share of the GPU time of the file, by samples",
+    TIME: "share of the GPU time of the file, or of the traced run, by samples",
     SAMPLES: "PC samples",
     LATENCY: "PC samples while the scheduler issued nothing",
     INSTRUCTIONS: "instructions executed by warps",

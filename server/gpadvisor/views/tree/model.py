@@ -30,6 +30,7 @@ class RowKind(Kind):
 
     RUN = "run"  # everything
     HOST = "host"  # a function of the host, on the way to a launch
+    COPY = "copy"  # what else than a kernel a device does
     PYTHON = "python"  # the same, of Python
     KERNEL = "kernel"
     FUNCTION = "function"  # of the device, that is called
@@ -43,7 +44,9 @@ class RowKind(Kind):
     OUTSIDE = "outside"  # code that is not in the program
 
 
-PROCEDURES: Final = frozenset({RowKind.KERNEL, RowKind.FUNCTION, RowKind.INLINED, RowKind.OUTSIDE})
+PROCEDURES: Final = frozenset(
+    {RowKind.KERNEL, RowKind.COPY, RowKind.FUNCTION, RowKind.INLINED, RowKind.OUTSIDE}
+)
 """Where code has its cost: their own costs add up to the whole."""
 WITHIN: Final = frozenset({RowKind.LOOP, RowKind.LINE, RowKind.CALL})
 """Parts of a procedure."""
@@ -56,8 +59,9 @@ class TreeRow:
     kind: RowKind
     name: str
     location: SourceLocation | None = None  # of a procedure its first line, of one inlined where that is
-    pc: int | None = None
-    calls: float | None = None  # executed calls that lead here; None where they were not counted
+    pc: int | None = None  # of a function of the host its address in the module
+    module: str | None = None  # of a function of the host
+    calls: float | None = None  # executed calls that lead here, of a kernel launches; None: not counted
     possible: bool = False  # called through a register: one of the functions that may have been meant
     names: tuple[str, ...] = ()  # of several instantiations of a template, or of the functions of a circle
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
@@ -33,7 +34,7 @@ class RowsBuilder:
 
     def add(self, parent: int, row: TreeRow, key: Hashable = None) -> int:
         """The place of a row, or of one of the same parent and kind and the same name or ``key``."""
-        same = (parent, row.kind, row.possible, key or (row.name, row.location, row.pc))
+        same = (parent, row.kind, row.possible, key or _same(row))
         index = self._known.setdefault(same, len(self.rows))
         if index == len(self.rows):
             self.rows.append(row)
@@ -51,6 +52,13 @@ class RowsBuilder:
                 row = self.rows[index]
                 self.rows[index] = replace(row, name=template_name(row.name), names=tuple(names))
         return tuple(self.rows)
+
+
+def _same(row: TreeRow) -> Hashable:
+    """What rows of one parent have alike to be one: module and offset where they have them, else all."""
+    if row.module and row.pc is not None:
+        return posixpath.basename(row.module), row.pc
+    return row.name, row.location, row.pc
 
 
 def summed(builder: RowsBuilder, spent: Values, columns: tuple[TreeColumn, ...]) -> CallTree:

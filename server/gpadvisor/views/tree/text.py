@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import posixpath
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -161,6 +162,9 @@ def _where(tree: CallTree, index: int) -> str:
 def _place(tree: CallTree, index: int) -> str:
     """The line of a call, where no row of its own has it."""
     row = tree.rows[index]
+    if row.location is None and row.kind is RowKind.HOST and row.module and row.pc is not None:
+        place = f"{posixpath.basename(row.module.replace(chr(92), '/'))}+{row.pc:#x}"
+        return "" if place == row.name else clean(place)
     caller = tree.view is TreeView.BOTTOM_UP and tree.parents[index] > 0
     if row.location is None or not (caller or row.kind in {RowKind.HOST, RowKind.PYTHON, RowKind.INLINED}):
         return ""

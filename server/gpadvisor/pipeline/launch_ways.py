@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host's ways to the launches of kernels: by a traced run, else by the launches of the profile."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from gpadvisor.advice.in_run import is_same_kernel
+from gpadvisor.model.contexts import MeasuredContexts, PlaceKind
+from gpadvisor.model.profile import Profile
+from gpadvisor.pipeline.advise import AdvisedKernel
+from gpadvisor.views.tree.build import ContextKernel, LaunchWay, OtherWork, host_path
+from gpadvisor.views.tree.contexts import place_row
+from gpadvisor.views.tree.model import TreeRow
+
+_TIME: Final = 0  # among what a traced run has of a place: nanoseconds, then launches
+_LAUNCHES: Final = 1
+
+
+def ways_of_profile(kernel: AdvisedKernel, profile: Profile | None) -> tuple[LaunchWay, ...]:
+    """Ways to all launches of a kernel in its profile, the longest first; none where there is but one."""
+    chosen = kernel.analysed.context.profile
+    if profile is None or chosen is None:
+        return ()
+    times: defaultdict[tuple[TreeRow, ...], list[float]] = defaultdict(list)
+    for one in profile.kernels:
+        if (one.launch.kernel, one.binary) == (chosen.launch.kernel, chosen.binary):
+            times[tuple(host_path(one.call_stack))].append(one.launch.duration_ns or 0.0)
+    total = sum(map(sum, times.values()))
+    if not total or len(times) < 2:
+        return ()
+    ways = [LaunchWay(frames, sum(lasts) / total, len(lasts)) for frames, lasts in times.items()]
+    return tuple(sorted(ways, key=lambda way: -way.part))
+
+
+class TracedRun:
+    """What a traced run has of kernels and of all else that its GPUs did."""
+
+    def __init__(self, contexts: MeasuredContexts) -> None:
+        self._contexts = contexts
+        self._rows = [place_row(place) for place in contexts.places]
+        self._total = sum(own[_TIME] for own in contexts.own) or 1.0
+        self._taken: set[int] = set()
+
+    def placed(self, kernel: ContextKernel, mangled: str) -> ContextKernel:
+        """A kernel with the ways to its launches in the run, and its share of the GPU's time there."""
+        contexts = self._contexts
+        found = [
+            index
+            for index, place in enumerate(contexts.places)
+            if place.kind is PlaceKind.KERNEL
+            and is_same_kernel(place.symbol or place.name, place.name, mangled, kernel.name)
+        ]
+        self._taken.update(found)
+        time = sum(contexts.own[index][_TIME] for index in found)
+        ways = [
+            LaunchWay(
+                self._above(index),
+                contexts.own[index][_TIME] / time if time else 1 / len(found),
+                int(contexts.own[index][_LAUNCHES]),
+            )
+            for index in found
+        ]
+        return replace(
+            kernel,
+            time_share=time / self._total,
+            ways=tuple(sorted(ways, key=lambda way: -way.part)) or kernel.ways,
+        )
+
+    def others(self) -> Sequence[OtherWork]:
+        """What is none of the kernels that were placed."""
+        return [
+            OtherWork(
+                self._above(index),
+                replace(self._rows[index], calls=float(own[_LAUNCHES])),
+                own[_TIME] / self._total,
+            )
+            for index, own in enumerate(self._contexts.own)
+            if own[_LAUNCHES] and index not in self._taken
+        ]
+
+    def _above(self, index: int) -> tuple[TreeRow, ...]:
+        frames: list[TreeRow] = []
+        while (index := self._contexts.places[index].parent) >= 0:
+            frames.append(self._rows[index])
+        return tuple(reversed(frames))
