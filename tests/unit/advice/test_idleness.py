@@ -162,7 +162,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ({**WHOLE, "CUPTI_ACTIVITY_KIND_KERNEL": [(20, 10, 0, 1)]}, "ends before it begins"),
         ({**WHOLE, "CUPTI_ACTIVITY_KIND_KERNEL": [("x", 10, 0, 1)]}, "where whole numbers are"),
         ({**WHOLE, "CUPTI_ACTIVITY_KIND_KERNEL": [(1, 1 << 62, 0, 1)]}, "where whole numbers are"),
-        ({"CUPTI_ACTIVITY_KIND_KERNEL": KERNELS, "CUPTI_ACTIVITY_KIND_RUNTIME": CALLS}, "no such table"),
+        (
+            {"CUPTI_ACTIVITY_KIND_KERNEL": KERNELS, "CUPTI_ACTIVITY_KIND_RUNTIME": CALLS},
+            "no export of Nsight",
+        ),
     ],
 )
 def test_bad_traces(tmp_path: Path, rows: dict[str, list[tuple[object, ...]]], words: str) -> None:
