@@ -3,13 +3,16 @@
 
 Its counter takes the full rate for the peak: at 50 % such a kernel is at its limit. NVIDIA's papers on the
 architectures give both rates (recalled): GeForce RTX 2080 Ti 107.6 and 53.8 TFLOPS, RTX 3090 142 and 71,
-RTX 4090 330 and 165; boards for workstations and servers with the same chips run both at the full one.
+RTX 4090 330 and 165; boards for workstations and servers with the same chips run both at the full one. Where
+the report also counts operations beside their own peak, as newer ones do, those tell whether the counter has
+the lower rate in it already, as that of an RTX 5090 had.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import sqrt
 from typing import Final
 
 from gpadvisor.estimators import constants
@@ -20,6 +23,9 @@ from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Program
 
 TENSOR: Final = "tensor pipe"
+_OPERATIONS: Final = "sm__ops_path_tensor_op_hmma"
+_IN_32_BITS: Final = "_dst_fp32"
+_PERCENT: Final = ".avg.pct_of_peak_sustained_elapsed"
 
 
 def at_half_rate(
@@ -27,7 +33,13 @@ def at_half_rate(
 ) -> tuple[Utilisation, ...]:
     """Utilisations with the tensor pipe as full as it is, its metric under the factor that was applied."""
     factor = _factor(program, profile)
-    if factor < constants.HALF_RATE:
+    by_operations = sum(
+        profile.metric(name) or 0.0
+        for name in profile.metrics
+        if name.startswith(_OPERATIONS) and _IN_32_BITS in name and name.endswith(_PERCENT)
+    )
+    counted = max((one.percent for one in measured if one.name == TENSOR), default=0.0)
+    if factor < constants.HALF_RATE or 0 < by_operations < sqrt(factor) * counted:
         return tuple(measured)
     return tuple(
         replace(

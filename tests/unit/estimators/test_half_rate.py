@@ -42,3 +42,20 @@ def test_a_tensor_pipe_at_half_of_its_counter_is_full(
         cap = cap_speedup([tensor], (), best=False)
         assert cap is not None
         assert cap.speedup == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("operations", "percent"), [(41.2, 43.0), (84.0, 86.0)])
+def test_operations_tell_whether_the_counter_has_the_lower_rate_already(
+    operations: float, percent: float
+) -> None:
+    """After an attention kernel on an RTX 5090, whose pipe was told to be at 86 %, with 33 cycles each."""
+    name = "sm__ops_path_tensor_op_hmma_src_{}_dst_fp32_sparsity_off.avg.pct_of_peak_sustained_elapsed"
+    context = context_of(
+        listing(HALF),
+        [Row("selected", "sum", 100)],
+        metrics={METRIC: 43.0, name.format("bf16"): operations, name.format("fp16"): 0.0},
+        device=replace(DEVICE, name="NVIDIA GeForce RTX 5090"),
+        counts={"sum": (1000, 32000)},
+    )
+    (tensor,) = [one for one in loads(context) if one.name == "tensor pipe"]
+    assert tensor.percent == pytest.approx(percent)
