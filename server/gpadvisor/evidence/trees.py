@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -18,6 +18,7 @@ from gpadvisor.evidence.barriers import (
     stored_value,
 )
 from gpadvisor.evidence.queries import loop_indices
+from gpadvisor.model.advice import StaticSite
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Register
 from gpadvisor.model.machine import WARP
@@ -92,6 +93,19 @@ def leaves_by_remainder(function: Function, loop: LoopId) -> bool:
         _is_of_remainder(code[:position], instruction, set(tested), bounds)
         for position, instruction in enumerate(code)
         if (tested := _tested_for_zero(instruction))
+    )
+
+
+def go_with_remainders_of_trees(functions: Iterable[Function], sites: Iterable[StaticSite]) -> bool:
+    """Whether each place is in a level that threads leave by a remainder: neighbours need none."""
+    by_id = {function.id: function for function in functions}
+    return all(
+        any(
+            _has_shared_tree(function, loop) and leaves_by_remainder(function, loop)
+            for function in (by_id[site.function],)
+            for loop in function.enclosing_loops(site.index)
+        )
+        for site in sites
     )
 
 

@@ -91,6 +91,7 @@ from gpadvisor.evidence.queries import (
     samples,
     static_match,
 )
+from gpadvisor.evidence.trees import go_with_remainders_of_trees
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite
 from gpadvisor.model.blame import Blame, Role
 from gpadvisor.model.ids import FunctionId
@@ -151,10 +152,10 @@ def _match(context: KernelContext) -> Match | Rejection:
             "loop or more than once",
             remedies=_IN_FLOAT if any(doubles.values()) or busy is not None else (),
         )
-        if busy is not None:
-            kinds["double"] = (*kinds["double"], *busy.sites)
+        kinds["double"] = (*kinds["double"], *(() if busy is None else busy.sites))
         titles = {(one.function, one.index): _TITLES[kind] for kind, own in kinds.items() for one in own}
-        return found if isinstance(found, Rejection) else replace(found, titles=titles)
+        by = "GPA105" if go_with_remainders_of_trees(functions, sites) else ""
+        return found if isinstance(found, Rejection) else replace(found, titles=titles, replaced_by=by)
     blame = context.blame
     in_division, in_double = (_rows_of(blame, found) for found in (divisions, doubles))
     slow = _slow_rows(context, blame, in_double)
