@@ -80,6 +80,17 @@ def test_silence_about_what_gains_too_little_is_told_apart_from_a_range_that_is_
     assert lines[3].endswith("outside")
 
 
+def test_another_launch_than_the_published_one_is_counted_apart(tmp_path: Path) -> None:
+    row = _toy(tmp_path)
+    own = Outcome(simulated=1.1, rank=1, low=1.0, expected=1.1, high=1.2)
+    other = Outcome(simulated=2.0, rank=1, low=2.9, expected=3.0, high=3.1, as_published=False)
+    text = "\n".join(figures([(row, own), (row, other)]))
+    every, told = text.split("no other launch is told than the published one (1)")
+    assert "mean error against the simulated change    25.0%" in every
+    assert "mean error against the simulated change    0.0%" in told
+    assert table([(row, other)])[1].endswith("outside  another launch is told")
+
+
 def test_the_models_own_error_is_of_runs_that_do_the_same_work(tmp_path: Path) -> None:
     code = _toy(tmp_path)  # achieved 1.1 in the paper
     launch = replace(code, name="launch", grid_after=(2, 1, 1), achieved=3.0)

@@ -36,6 +36,7 @@ class WhatIf(Kind):
 
     NOT = "not"
     EDITED = "edited"  # the quick fix or the flag is compiled
+    KEPT = "kept"  # the same, of the quick fix that keeps an element in a register, where that is the advice
     NO_BARRIERS = "no barriers"  # nobody waits at barriers
 
 

@@ -25,6 +25,7 @@ from gpadvisor.model.advice import Estimate, KernelAdvice, ParallelTarget, Sugge
 from gpadvisor.model.fix import Fix, apply_edits, moved_line
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Program
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.pipeline.analyse import AnalysedKernel
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.fixes.find import edit_facts_of
@@ -130,6 +131,8 @@ def _finding(case: _Case, finding: EstimatedMatch) -> EstimatedMatch:
         changed = _barriers(case, finding, estimate)
     elif how is WhatIf.EDITED:
         changed = _edited(case, finding.code, estimate)
+    elif how is WhatIf.KEPT and Remedy.KEEP_ELEMENT in finding.match.remedies:
+        changed = _edited(case, finding.code, estimate, SiteKind.KEEP_ELEMENT)
     else:
         changed = None
     return finding if changed is None else replace(finding, estimate=changed)
@@ -270,8 +273,9 @@ class _Changed:
         return {moved_line(line, edits): trips for line, trips in config.loop_trips.items()}
 
 
-def _edited(case: _Case, code: str, estimate: Estimate) -> Estimate | None:
-    changed = _changed(case, code)
+def _edited(case: _Case, code: str, estimate: Estimate, kind: SiteKind | None = None) -> Estimate | None:
+    """What a flag or a quick fix gives; where a kind is named, no other fix."""
+    changed = _changed(case, code, kind)
     if changed is None:
         return None
     config = replace(case.config, loop_trips=changed.loops(case.config))
@@ -279,14 +283,14 @@ def _edited(case: _Case, code: str, estimate: Estimate) -> Estimate | None:
     return None if speedup is None else _estimate(estimate, speedup, changed.what)
 
 
-def _changed(case: _Case, code: str) -> _Changed | None:
+def _changed(case: _Case, code: str, kind: SiteKind | None = None) -> _Changed | None:
     """The kernel compiled with the quick fix of a rule, or with its flag; None where there is none."""
     told = (*case.advice.suggestions, *case.advice.notes)
     suggestion = next((one for one in told if one.code == code), None)
     if suggestion is None or input_kind(case.path) is not InputKind.SOURCE:
         return None
     text, flag = case.path.read_bytes().decode("utf-8", "replace"), flag_of(code)
-    fixes = () if flag is not None else tuple(_fixes(case, suggestion, text))
+    fixes = () if flag is not None else tuple(_fixes(case, suggestion, text, kind))
     if flag is None and not fixes:
         return None
     try:
@@ -315,14 +319,15 @@ def _compiled(case: _Case, text: str, flag: str | None) -> Program | None:
     return None if section is None else kernel_program(source, {section})
 
 
-def _fixes(case: _Case, suggestion: Suggestion, text: str) -> list[Fix]:
+def _fixes(case: _Case, suggestion: Suggestion, text: str, kind: SiteKind | None) -> list[Fix]:
     """The first fix that each place of a suggestion is offered, of one kind and where they fit together."""
     facts, launch = edit_facts_of(case.path, text), kernel_launch(case.kernel.context)
     fixes: dict[str, Fix] = {}
     names = {str(case.path), str(case.path.resolve())}
     for line in suggestion_lines(suggestion, names):
         placed = as_finding(suggestion, case.kernel.context.kernel, line)
-        for fix in fixes_for(placed, facts, path=str(case.path), launch=launch)[:1]:
+        offered = fixes_for(placed, facts, path=str(case.path), launch=launch)
+        for fix in [one for one in offered if kind is None or one.change == kind.value][:1]:
             if all(fix.change == other.change and not _meet(fix, other) for other in fixes.values()):
                 fixes.setdefault(fix.id, fix)
     return list(fixes.values())

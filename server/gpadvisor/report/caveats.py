@@ -48,7 +48,7 @@ def caveats(advice: Advice) -> list[str]:
     found += _short_launches(advice)
     found += _versions(advice)
     return [
-        *(["Modelled, not measured: --details has what was assumed."] if _modelled(advice) else []),
+        *([_modelled_words(advice)] if _modelled(advice) else []),
         *found,
     ]
 
@@ -123,6 +123,17 @@ def _short_launches(advice: Advice) -> list[str]:
 
 def _modelled(advice: Advice) -> bool:
     return any(kernel.evidence is Evidence.MODELLED for kernel in advice.kernels)
+
+
+def _modelled_words(advice: Advice) -> str:
+    """What a simulated run rests on: how many samples, and what the launch and the code do not tell."""
+    totals = [one.samples.total for one in advice.kernels if one.evidence is Evidence.MODELLED]
+    low, high = f"{min(totals):,}", f"{max(totals):,}"
+    samples = low if low == high else f"{low} to {high}"
+    return (
+        f"Modelled, not measured: {samples} samples of one SM, with shares of cache hits that are taken for "
+        "granted. --details has all that was assumed."
+    )
 
 
 def _in(advice: Advice, kernels: Sequence[KernelAdvice]) -> str:

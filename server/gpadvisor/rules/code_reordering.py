@@ -62,7 +62,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.estimators import constants
-from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.kept_elements import in_register
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.matched import matched_rows
@@ -396,4 +396,5 @@ OPTIMIZER: Final = Optimizer(
     optimized_only=True,
     edits=(SiteKind.KEEP_ELEMENT, SiteKind.RESTRICT),
     naming=name_pointers,
+    what_if=WhatIf.KEPT,
 )

@@ -49,10 +49,12 @@ decides which thread does what and cannot be sorted, the loss stays.
 
 Idle threads are turned into instructions that need not be executed: all of them at the high end, three in
 four expected, half of them at the low end; of results that are not stored at least the warps that store none;
-of threads that need not be launched all, and three in four at the low end. Where a unit is busy for 60 % of
-the time or more, its load falls by what these instructions put on it, until another unit limits. Where none
-is, the samples of the divergent branches shrink by the idle share (Eq. 2). Of a loop that the data end, the
-waits for its loads count as those of bfs in the paper's Table III did.
+of threads that need not be launched all, and three in four at the low end. Of instructions under a
+predicate nothing goes before the high end where the cure is that whole warps skip the code: the compiler
+puts predicates on a few instructions whatever the warps do, and these are issued for no thread, too. Where
+a unit is busy for 60 % of the time or more, its load falls by what these instructions put on it, until
+another unit limits. Where none is, the samples of the divergent branches shrink by the idle share (Eq. 2).
+Of a loop that the data end, the waits for its loads count as those of bfs in the paper's Table III did.
 """
 
 from __future__ import annotations
@@ -98,6 +100,7 @@ from gpadvisor.evidence.queries import (
 from gpadvisor.evidence.trees import in_level_loop, tree_barriers
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Blame, DependencyClass
+from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile, Launch
 
@@ -141,12 +144,11 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason="a block is one warp: there is no other to skip the code")
     if choice is Choice.EXIT and not is_busy and loads_in_loop(result.function, result.worst):
         return _early_exit(context, blame, result, rows, text)
-    gone = [{place: end * idle for place, idle in result.shares.items()} for end in _ENDS]
     cure = _cure(context, blame, result, choice)
     return without(
         context,
         blame,
-        gone,
+        _gone(context, result, choice),
         title="warps execute code that few of their threads need",
         cure=cure,
         advice=_advice(result, cure, threads_per_warp(profile), text),
@@ -234,6 +236,8 @@ _CURES: Final = {
     "decide in which pass it leaves the loop.",
     Choice.UNKNOWN: f"{_NEIGHBOURS}.",
 }
+_SKIPPING: Final = frozenset({Choice.DATA, Choice.SPREAD, Choice.UNKNOWN})
+"""Whose cure saves warps nothing but a branch around the code."""
 _MORE: Final = "give each thread more than one element"
 _LAST_STEPS: Final = "leave the last steps to one warp and its shuffles"
 
@@ -278,6 +282,27 @@ _EARLY_EXIT: Final = Adjustment(
     reason="as of the one kernel of the paper's Table III whose loop could not simply be unrolled (bfs), at "
     "the high end as of the others",
 )
+
+
+def _gone(context: KernelContext, idle: Idle, choice: Choice) -> list[dict[tuple[FunctionId, int], float]]:
+    """What goes at each end: of instructions under a predicate nothing before the high end, where warps skip.
+
+    A compiler puts a predicate on a few instructions whether all threads of a warp agree or not; and a warp
+    without a thread issues them all the same.
+    """
+    functions = context.program.functions
+    kept = {
+        (function, index)
+        for function, index in idle.shares
+        if choice in _SKIPPING and functions[function].instructions[index].guard is not None
+    }
+    return [
+        {
+            place: 0.0 if place in kept and end is not _ENDS[-1] else end * share
+            for place, share in idle.shares.items()
+        }
+        for end in _ENDS
+    ]
 
 
 def _cure(context: KernelContext, blame: Blame, idle: Idle, choice: Choice) -> str:

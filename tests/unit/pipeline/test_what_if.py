@@ -61,6 +61,20 @@ extern "C" __global__ void k(const float* x, float* y, int n) {
     if (threadIdx.x == 0) y[blockIdx.x] = s[0];
 }
 """
+_SUMS = """
+extern "C" __global__ void k(const float* m, float* out) {
+    __shared__ float s[16][16];
+    const int t = threadIdx.x;
+    for (int i = 0; i < 16; ++i) s[i][t] = m[16 * i + t];
+    __syncthreads();
+    for (int i = 1; i < 16; ++i) {
+        for (int j = 0; j < i; ++j)
+            s[t][i] -= s[t][j] * s[j][i];
+        __syncthreads();
+    }
+    for (int i = 0; i < 16; ++i) out[16 * i + t] = s[i][t];
+}
+"""
 
 
 def _request(grid: list[int], block: list[int], loops: dict[int, int], *kinds: object) -> Request:
@@ -149,6 +163,19 @@ def test_an_edit_is_compiled_and_simulated_with_its_loops_where_they_are_then(tm
     stated = replace(request.stated, loops={6: 64})
     after = _cycles(edited, replace(request, stated=stated))
     assert found.expected == pytest.approx(_cycles(path, request) / after)
+
+
+def test_an_element_that_is_kept_in_a_register_is_compiled_and_simulated(tmp_path: Path) -> None:
+    path = _written(tmp_path, "k.cu", _SUMS)
+    request = _request([1], [16], {}, "pointer", "pointer")
+    found = _promised(path, request, "GPA202")
+    assert "simulated, keep s[t][i] in " in found.reason
+    kept = _SUMS.replace("for (int j", "float v = s[t][i]; for (int j").replace(
+        "s[t][i] -= s[t][j] * s[j][i];", "v -= s[t][j] * s[j][i]; s[t][i] = v;"
+    )
+    edited = _written(tmp_path, "edited.cu", kept)
+    assert found.expected == pytest.approx(_cycles(path, request) / _cycles(edited, request), rel=0.02)
+    assert found.expected > 1.1
 
 
 def test_a_flag_is_compiled_and_simulated(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests import advice_values as values
 from gpadvisor.model.advice import Category, KernelAdvice, LaunchSummary, Rejection, SourceMatch, Suggestion
 from gpadvisor.model.ids import Pc
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.model.profile import SlowestRank
+from gpadvisor.model.profile import Evidence, SlowestRank
 from gpadvisor.model.timeline import KernelName, KernelTime, RunPart
 from gpadvisor.report import render_markdown, render_text
 from gpadvisor.report.caveats import caveats
@@ -253,6 +253,20 @@ def test_what_holds_of_kernels_that_take_next_to_nothing_is_no_caveat() -> None:
     big, tiny = values.kernel(time_share=0.99), values.kernel(name="t()", time_share=0.004, problems=odd)
     assert "Few samples" not in render_text(values.advice(big, tiny), sources=values.SOURCES)
     assert "Few samples" in render_text(values.advice(tiny), sources=values.SOURCES)
+
+
+def test_a_simulated_run_says_on_how_many_samples_it_rests_and_that_cache_hits_are_taken_for_granted() -> (
+    None
+):
+    few, many = (
+        values.kernel(
+            evidence=Evidence.MODELLED, samples=replace(values.kernel().samples, total=total, latency=0)
+        )
+        for total in (1025, 50216)
+    )
+    assert caveats(values.advice(few))[0].startswith("Modelled, not measured: 1,025 samples of one SM, with ")
+    assert "1,025 to 50,216 samples of one SM" in caveats(values.advice(few, many))[0]
+    assert not any("Modelled" in line for line in caveats(values.measured()))
 
 
 @pytest.mark.parametrize(

@@ -82,9 +82,31 @@ def test_the_condition_is_found_behind_branches_and_predicates(text: str) -> Non
 
 def test_the_busy_unit_sets_the_gain() -> None:
     # Two of seven instructions are idle by 3/4: 0.21 of the issue slots, of which half to all go.
+    estimate = OPTIMIZER.estimate(*_pair(_context(BRANCHES, {ISSUE: 100.0})))
+    assert estimate.low == pytest.approx((1 - RUN_TO_RUN) / (1 - 0.5 * 1.5 / 7), rel=0.02)
+    assert estimate.high == pytest.approx((1 + RUN_TO_RUN) / (1 - 1.5 / 7), rel=0.02)
+
+
+def test_what_a_predicate_idles_is_issued_for_no_thread_too() -> None:
+    """As in Rodinia's backprop, whose predicates stay where all threads of a warp agree: no slot is saved."""
     estimate = OPTIMIZER.estimate(*_pair(_context(PREDICATED, {ISSUE: 100.0})))
-    assert estimate.low == pytest.approx((1 - RUN_TO_RUN) / (1 - 0.5 * 1.5 / 6), rel=0.02)
-    assert estimate.high == pytest.approx((1 + RUN_TO_RUN) / (1 - 1.5 / 6), rel=0.02)
+    assert estimate.low == pytest.approx(1 - RUN_TO_RUN)
+    assert estimate.expected == pytest.approx(1.0)
+    assert estimate.high == pytest.approx((1 + RUN_TO_RUN) / (1 - 1.5 / 6), rel=0.02)  # with a branch instead
+
+
+@pytest.mark.parametrize("text", [BRANCHES, PREDICATED])
+def test_blocks_that_overhang_issue_nothing_once_they_are_gone(text: str) -> None:
+    """Where warps go as a whole, so does what stands under a predicate."""
+    index = """
+        S2R R4, SR_TID.X // 6
+        S2R R6, SR_CTAID.X // 6
+        IMAD R4, R6, c[0x0][0x0], R4 // 6
+    """
+    context = _in_rows(_context(index + text.replace("R4, R5", "R4, c[0x0][0x170]"), {ISSUE: 100.0}))
+    match = _match(context)
+    assert "divide" in match.cure
+    assert OPTIMIZER.estimate(context, match).expected > 1.1
 
 
 def _pair(context: KernelContext) -> tuple[KernelContext, Match]:
@@ -151,7 +173,9 @@ def test_short_blocks_are_no_divergence() -> None:
 def test_idle_shared_accesses_free_the_data_stage() -> None:
     text = """
         test| ISETP.GE.AND P0, PT, R4, R5, PT // 7
-        load| @!P0 LDS R8, [R9] // 8
+        @P0 BRA end // 7
+        load| LDS R8, [R9] // 8
+        end:
         after| FADD R8, R8, R11 // 12
         EXIT
     """
