@@ -181,6 +181,7 @@ validate: $(TEST)
 	$(BIN)/python -m tests.validation.sources --keep build/sources
 	$(BIN)/python -m tests.validation.real_pair
 	$(BIN)/python -m tests.validation.table3
+	$(BIN)/python -m tests.validation.published_steps
 	$(BIN)/python -m tests.validation.load
 	@$(PIP) install --no-deps --upgrade --target build/cuda-12 $(CUDA_12) $(SHOWN)
 	-@$(PIP) install --no-deps --upgrade --target build/nvdisasm-12 $(NVDISASM_12) $(SHOWN)

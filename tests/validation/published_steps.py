@@ -83,6 +83,12 @@ class Step:
         """As published: time before over time after."""
         return self.before.time / self.after.time
 
+    @property
+    def runs(self) -> str:
+        """Everything that its outcome depends on."""
+        sides = [replace(one, time=1.0, change="", accepted=()) for one in (self.before, self.after)]
+        return repr((replace(self.chain, versions=()), *sides))
+
     def cure(self, outcome: Outcome) -> tuple[int, Told] | None:
         """The first suggestion that is the author's change, with its rank."""
         ranked = enumerate(outcome.told, 1)
@@ -180,7 +186,7 @@ def outcomes(chosen: Iterable[Step], mirrors: Path) -> list[tuple[Step, Outcome]
             sys.stdout.write(f"skipped: {step.name}, no {step.chain.repository} in {mirrors}\n")
             continue
         sys.stderr.write(f"{step.name}\n")
-        key = store.key("published steps", {"step": repr(step), "code": installation_digest()})
+        key = store.key("published steps", {"step": step.runs, "code": installation_digest()})
         stored = store.get(key)
         if stored is None:
             outcome = outcome_of(step, mirrors)
@@ -200,7 +206,7 @@ def table(rows: Sequence[tuple[Step, Outcome]]) -> list[str]:
             lines.append(f"{step.name}: not run: {outcome.failure}")
             continue
         cure = step.cure(outcome)
-        rules = "/".join(sorted(step.after.accepted)) or "control"
+        rules = "/".join(sorted(step.after.accepted))
         promised = "not told" if cure is None else f"{_place(*cure)}"
         ran = "cut off" if outcome.simulated is None else f"{outcome.simulated:.2f}x"
         lines += [
@@ -222,8 +228,8 @@ def _words(told: Told) -> str:
 def figures(rows: Sequence[tuple[Step, Outcome]]) -> list[str]:
     """What the table comes to; a change that is not told counts as 1.0x."""
     ran = [(step, one) for step, one in rows if not one.failure]
-    gains = [(step, one) for step, one in ran if step.after.accepted and step.achieved >= GAINS]
-    others = [(step, one) for step, one in ran if (step, one) not in gains]
+    gains = [(step, one) for step, one in ran if step.achieved >= GAINS]
+    others = [(step, one) for step, one in ran if step.achieved < GAINS]
     lines = [f"steps run                                  {len(ran)} of {len(rows)}"]
     if gains:
         lines += _figures(gains)

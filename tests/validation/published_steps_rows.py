@@ -29,7 +29,7 @@ class Version:
     arguments: str
     time: float  # as published
     change: str = ""  # from the version before
-    accepted: tuple[str, ...] = ()  # rules whose cure is this change; none: it gained nothing
+    accepted: tuple[str, ...] = ()  # rules whose cure is this change, whether it gained or not
     port: tuple[tuple[str, str], ...] = ()  # what is replaced in the text, before and after
     revision: str = ""  # of this version; "": of the chain
 
@@ -127,7 +127,7 @@ _WANGZYON: Final = Chain(
             (2, "<32>", 128, (1024, 1, 1), 4216.536, "tiles in shared memory", ("GPA107",)),
             (3, "<64, 64, 8, 8>", 64, (512, 1, 1), 7809.629, "eight results a thread", ("GPA107",)),
             (4, "<128, 128, 8, 8, 8>", 32, (256, 1, 1), 12251.3, "8 x 8 results a thread", ("GPA107",)),
-            (5, "<128, 128, 8, 8, 8>", 32, (256, 1, 1), 12177.95, "operands in registers by hand", ()),
+            (5, "<128, 128, 8, 8, 8>", 32, (256, 1, 1), 12177.95, "operands in registers by hand", ("GPA107", "GPA202")),
             (6, "<128, 128, 8, 8, 8>", 32, (256, 1, 1), 13161.49, "float4, and the first tile transposed", ("GPA108", "GPA106")),
             (7, "<128, 128, 8, 8, 8>", 32, (256, 1, 1), 13634.98, "two tiles in turn", ("GPA204", "GPA202", "GPA105")),
         )
@@ -230,7 +230,7 @@ _SUM: Final = Chain(
         for name, kernel, revision, blocks, threads, time, change, codes in (
             ("0", "baseline", "e353cae", 65536, 256, 37289.8, "", ()),
             ("1", "smem", "54f014a", 65536, 256, 179.789, "one addition in memory for each block", ("GPA110",)),
-            ("2", "smem", "b8dff9e", 65536, 256, 197.926, "a tree instead of one thread", ()),
+            ("2", "smem", "b8dff9e", 65536, 256, 197.926, "a tree instead of one thread", ("GPA105", "GPA109", "GPA201")),
         )
     ),
 )  # fmt: skip
