@@ -124,6 +124,8 @@ def name_pragma(suggestion: Suggestion, source: Sources) -> str:
     loop = None if facts is None or place is None else facts.loop(place.line)
     if loop is None or loop.unroll is None:
         return ""
+    if loop.unroll.strip("() ") == "1":
+        return "#pragma unroll 1 there forbids it now."
     return f"The loop has #pragma unroll {loop.unroll}".rstrip() + " already."
 
 

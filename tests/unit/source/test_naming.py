@@ -58,6 +58,15 @@ def test_the_pragma_that_is_there() -> None:
     )
 
 
+@pytest.mark.parametrize("pragma", ["#pragma unroll 1", "#pragma unroll(1)"])
+def test_a_pragma_that_forbids_to_unroll(pragma: str) -> None:
+    text = values.GATHER_SOURCE.replace("    float acc = 0.0f;", f"    float acc = 0.0f;\n    {pragma}")
+    text = text.replace('#include "load.cuh"\n', "", 1)
+    assert (
+        added(values.LOOP_UNROLLING, {values.GATHER_FILE: text}) == "#pragma unroll 1 there forbids it now."
+    )
+
+
 def test_pointers_that_may_overlap() -> None:
     assert added(values.CODE_REORDERING) == ""  # to load for the next pass changes no pointer
     held = replace(values.CODE_REORDERING, remedies=(Remedy.RESTRICT,))
