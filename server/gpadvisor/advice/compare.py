@@ -192,8 +192,10 @@ def compare(
     pairs, left, right = pair_kernels(before, after)
     return Comparison(
         kernels=tuple(
-            compare_kernels(advice, other, texts_before, texts_after, same_code=same_code(advice, other))
-            for advice, other in pairs
+            compare_kernels(
+                advice, counterpart, texts_before, texts_after, same_code=same_code(advice, counterpart)
+            )
+            for advice, counterpart in pairs
         ),
         only_before=tuple(kernel.name for kernel in left),
         only_after=tuple(kernel.name for kernel in right),
@@ -238,7 +240,11 @@ def _prediction(
     same_code: bool | None,
 ) -> Prediction:
     time_before = _time(before, entry.matched_samples)
-    matched = sum(one.matched_samples for one in (*after.suggestions, *after.notes) if one.code == entry.code)
+    matched = sum(
+        suggestion.matched_samples
+        for suggestion in (*after.suggestions, *after.notes)
+        if suggestion.code == entry.code
+    )
     time_after = _time(after, matched)
     if entry.category is Category.PARALLEL:
         changed = (
@@ -265,12 +271,18 @@ def _shape(launch: Launch) -> tuple[object, ...]:
 
 def _differences(before: KernelAdvice, after: KernelAdvice) -> Iterator[str]:
     """What of the launch changed: its shape, its number of threads, what it takes of an SM."""
-    one, other = before.launch, after.launch
-    if one is not None and other is not None:
-        for name, old, new in (("grid", one.grid, other.grid), ("block", one.block, other.block)):
+    old_launch, new_launch = before.launch, after.launch
+    if old_launch is not None and new_launch is not None:
+        for name, old, new in (
+            ("grid", old_launch.grid, new_launch.grid),
+            ("block", old_launch.block, new_launch.block),
+        ):
             if old != new:
                 yield f"{name} {_dimensions(old)} -> {_dimensions(new)}"
-        threads = (one.blocks * one.threads_per_block, other.blocks * other.threads_per_block)
+        threads = (
+            old_launch.blocks * old_launch.threads_per_block,
+            new_launch.blocks * new_launch.threads_per_block,
+        )
         if threads[0] != threads[1]:
             sizes = f"{threads[0]:,} -> {threads[1]:,} threads in all"
             yield f"{sizes}: another size of the problem, or other work for each thread"
@@ -318,13 +330,16 @@ def _compare_lines(
     ]
     sides += [(None, location) for location in new if location not in moved.values()]
     changes = []
-    for one, other in sides:
-        samples_before, samples_after = old.get(one, 0) if one else 0, new.get(other, 0) if other else 0
+    for old_place, new_place in sides:
+        samples_before, samples_after = (
+            old.get(old_place, 0) if old_place else 0,
+            new.get(new_place, 0) if new_place else 0,
+        )
         changes.append(
             LineChange(
-                before=one,
-                after=other,
-                edited=one in edited,
+                before=old_place,
+                after=new_place,
+                edited=old_place in edited,
                 samples_before=samples_before,
                 samples_after=samples_after,
                 time_before_ns=_time(before, samples_before),
@@ -372,8 +387,8 @@ def _stand_ins(mapped: Mapping[int, int], lines: Iterable[int]) -> dict[int, int
         index = bisect_left(old_anchors, line)
         if line in mapped or index in {0, len(old_anchors)}:
             continue
-        first, last = old_anchors[index - 1], old_anchors[index]
-        if mapped[last] - mapped[first] == last - first:
+        first, end = old_anchors[index - 1], old_anchors[index]
+        if mapped[end] - mapped[first] == end - first:
             result[line] = mapped[first] + line - first
     return result
 

@@ -25,7 +25,7 @@ SHOWN_STATIC: Final = 20
 
 
 def hotspots(
-    context: KernelContext, match: Match, category: Category, shown: int = SHOWN
+    context: KernelContext, match: Match, category: Category, limit: int = SHOWN
 ) -> tuple[Hotspot, ...]:
     """The heaviest pairs of a match; latency hiding is ranked by latency samples, all else by samples."""
     blame = context.blame
@@ -36,12 +36,12 @@ def hotspots(
     weight = blame.rows.latency[rows] if by_latency else blame.rows.samples[rows]
     heavy = rows[weight > 0]
     ranked = heavy[np.lexsort((heavy, -weight[weight > 0]))]
-    top = list(ranked[:shown])
+    top = list(ranked[:limit])
     if top and not any(_has_line(context, blame, row) for row in top):
         # Samples may gather in a routine of the compiler's: a reader wants the line that calls it.
-        top[-1:] = [next((row for row in ranked[shown:] if _has_line(context, blame, row)), top[-1])]
+        top[-1:] = [next((row for row in ranked[limit:] if _has_line(context, blame, row)), top[-1])]
     spoken_of = ranked[_at_place(context, blame, match, ranked)][:1].tolist()
-    top = [*spoken_of, *(row for row in top if row not in spoken_of)][:shown]
+    top = [*spoken_of, *(row for row in top if row not in spoken_of)][:limit]
     active = _active_by_row(match) if by_latency else {}
     result = [_hotspot(context, blame, int(row), active.get(int(row))) for row in top]
     if match.place is not None and not spoken_of:

@@ -76,8 +76,8 @@ def gap_causes(
     threads = [_innermost(timeline.calls, thread) for thread in np.unique(timeline.calls.thread)]
     length, gap, doing, running = _pieces(begins, ends, threads)
     number = len(timeline.names) + 1
-    keys = np.concatenate([(gap * number + what + 1)[what != _OUTSIDE] for what in doing])
-    times = np.concatenate([(length / running)[what != _OUTSIDE] for what in doing])
+    keys = np.concatenate([(gap * number + calls + 1)[calls != _OUTSIDE] for calls in doing])
+    times = np.concatenate([(length / running)[calls != _OUTSIDE] for calls in doing])
     keys, where = np.unique(keys, return_inverse=True)
     total = np.bincount(where.reshape(-1), weights=times)
     by_time = np.argsort(total, kind="stable")  # the largest of a gap is written last
@@ -97,10 +97,10 @@ def _blamed(
     length, gap, doing, running = _pieces(begins, ends, threads)
     times: dict[str, float] = {}
     gaps = Counter[str]()
-    for what in doing:
-        for one in np.unique(what[what != _OUTSIDE]).tolist():
-            these = what == one
-            name = APPLICATION if one == _OWN else names[one]
+    for calls in doing:
+        for call in np.unique(calls[calls != _OUTSIDE]).tolist():
+            these = calls == call
+            name = APPLICATION if call == _OWN else names[call]
             times[name] = times.get(name, 0.0) + float((length[these] / running[these]).sum())
             gaps[name] += len(np.unique(gap[these]))
     return _shares(times, gaps)

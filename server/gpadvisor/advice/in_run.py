@@ -156,11 +156,11 @@ def in_run(kernel: KernelAdvice, part: RunPart | None) -> KernelAdvice:
             suggestions=tuple(suggestions),
             problems=(*kernel.problems, missing),
         )
-    told = [
+    of_run = [
         replace(suggestion, program_speedup=worth(suggestion.speedup, part))
         for suggestion in kernel.suggestions
     ]
-    return replace(kernel, time_share=part.of_busy, in_run=part, suggestions=tuple(told))
+    return replace(kernel, time_share=part.of_busy, in_run=part, suggestions=tuple(of_run))
 
 
 def worth(estimate: Estimate | None, part: RunPart) -> Estimate | None:

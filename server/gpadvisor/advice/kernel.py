@@ -80,15 +80,17 @@ def advise_kernel(
         more_problems: found by the stages before.
         evaluated: what the optimizers answered, where they were asked already.
     """
-    told = choose(context, evaluated or evaluate(context, optimizers), limits, time_share=time_share, top=top)
-    profile, blame, seen = context.profile, context.blame, _seen(context)
+    choice = choose(
+        context, evaluated or evaluate(context, optimizers), limits, time_share=time_share, top=top
+    )
+    profile, blame, facts = context.profile, context.blame, _seen(context)
     launch = None if profile is None else profile.launch
-    limit = _limit(context, seen, told.shown)
+    limit = _limit(context, facts, choice.shown)
     return KernelAdvice(
         name=_name(context, demangled),
         mangled=context.kernel,
         evidence=context.evidence,
-        evidence_reason=evidence_reason(context, seen.samples),
+        evidence_reason=evidence_reason(context, facts.samples),
         device=_device(context),
         launch=launch,
         merged_launches=merged_launches,
@@ -97,22 +99,22 @@ def advise_kernel(
         registers_per_thread=registers_per_thread(context.program, context.kernel, profile),
         shared_bytes=shared_bytes(context.program, context.kernel, profile),
         occupancy=context.occupancy,
-        utilisations=seen.utilisations,
-        samples=seen.samples,
-        stalls=seen.stalls,
+        utilisations=facts.utilisations,
+        samples=facts.samples,
+        stalls=facts.stalls,
         coverage=Coverage(before=None, after=None) if blame is None else blame.coverage,
         scopes=scope_summaries(context),
-        suggestions=told.suggestions,
-        notes=told.notes,
-        hidden=len(told.hidden),
-        groups=groups(context, told.kept),
-        rejected=told.rejected,
+        suggestions=choice.suggestions,
+        notes=choice.notes,
+        hidden=len(choice.hidden),
+        groups=groups(context, choice.kept),
+        rejected=choice.rejected,
         limit=limit.name,
         limited_by=limit.words,
-        verdict=_verdict(context, limit.words, told, full=seen.full),
+        verdict=_verdict(context, limit.words, choice, full=facts.full),
         has_code=_has_code(context),
-        rules=_rules(context, optimizers, told, seen),
-        problems=problems(context, seen.samples, more_problems),
+        rules=_rules(context, optimizers, choice, facts),
+        problems=problems(context, facts.samples, more_problems),
         slowest=None if profile is None else profile.slowest,
     )
 
@@ -129,14 +131,14 @@ def _seen(context: KernelContext) -> _Seen:
     )
 
 
-def _verdict(context: KernelContext, limited_by: str, told: Told, *, full: bool) -> str:
+def _verdict(context: KernelContext, limited_by: str, choice: Told, *, full: bool) -> str:
     return verdict(
         context.evidence,
         limited_by,
         full=full,
-        suggestions=told.suggestions,
-        rejected=told.rejected,
-        hidden=len(told.hidden),
+        suggestions=choice.suggestions,
+        rejected=choice.rejected,
+        hidden=len(choice.hidden),
         has_code=_has_code(context),
     )
 
@@ -146,19 +148,19 @@ def _has_code(context: KernelContext) -> bool:
 
 
 def _rules(
-    context: KernelContext, optimizers: Sequence[Optimizer], told: Told, seen: _Seen
+    context: KernelContext, optimizers: Sequence[Optimizer], choice: Told, facts: _Seen
 ) -> tuple[RuleComparison, ...]:
     """NVIDIA's rules of the report beside what is said here."""
     if context.profile is None:
         return ()
     ours = OurSide(
-        suggestions=[*told.suggestions, *told.notes],
-        rejected=told.rejected,
-        hidden={match.code: _hidden_text(context, match) for match in told.hidden},
-        stalls=seen.stalls,
-        samples=seen.samples,
+        suggestions=[*choice.suggestions, *choice.notes],
+        rejected=choice.rejected,
+        hidden={match.code: _hidden_text(context, match) for match in choice.hidden},
+        stalls=facts.stalls,
+        samples=facts.samples,
         occupancy=context.occupancy,
-        utilisations=seen.utilisations,
+        utilisations=facts.utilisations,
         twins=twins(optimizers),
         sectors=_sectors(context),
     )
@@ -196,25 +198,25 @@ def _behind(context: KernelContext, stalls: Sequence[StallSummary], matches: Seq
     return ""
 
 
-def _limit(context: KernelContext, seen: _Seen, matches: Sequence[EstimatedMatch]) -> Limit:
+def _limit(context: KernelContext, facts: _Seen, matches: Sequence[EstimatedMatch]) -> Limit:
     limit = limit_of(
         context.evidence,
-        seen.samples,
-        seen.stalls,
-        seen.working,
+        facts.samples,
+        facts.stalls,
+        facts.working,
         context.occupancy,
-        _behind(context, seen.stalls, matches),
+        _behind(context, facts.stalls, matches),
     )
     profile = context.profile
     if (
         profile is not None
-        and not seen.full
+        and not facts.full
         and context.evidence is not Evidence.MODELLED
         and is_as_short_as_a_launch(profile)
     ):
         took = (profile.launch.duration_ns or 0.0) / 1000
         return Limit("its launch", f": {took:.1f} us are about what one takes")
-    limit = beside_the_launch(limit, context.evidence, profile, full=limiting(seen.working))
+    limit = beside_the_launch(limit, context.evidence, profile, full=limiting(facts.working))
     call = library_call(context)
     return limit if limit is UNKNOWN or not call else replace(limit, more=f"{limit.more}; {call}")
 

@@ -59,12 +59,12 @@ def _shape(launch: Launch) -> tuple[object, ...]:
     return launch.grid, launch.block, launch.dynamic_shared_bytes
 
 
-def _same_work(profile: KernelProfile, other: KernelProfile) -> bool:
+def _same_work(profile: KernelProfile, counterpart: KernelProfile) -> bool:
     """Whether bytes, and instructions where both were counted, tell of the same work."""
-    moved = _moved(profile), _moved(other)
+    moved = _moved(profile), _moved(counterpart)
     if min(moved) <= (profile.device.l2_bytes or 0):
-        moved = _busy(profile), _busy(other)
-    pairs = moved, (_executed(profile), _executed(other))
+        moved = _busy(profile), _busy(counterpart)
+    pairs = moved, (_executed(profile), _executed(counterpart))
     return min(moved) > 0 and all(max(pair) <= constants.ABOUT * min(pair) for pair in pairs if min(pair) > 0)
 
 

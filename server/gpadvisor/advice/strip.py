@@ -41,20 +41,20 @@ def run_strip(timeline: Timeline, most: int = MOST_EVENTS) -> RunStrip:
     """The lanes of a run; where it has more events, those of a lane that stand closest together are one."""
     facts = RunFacts(timeline)
     lanes, names = _lanes(facts)
-    shown = _chosen(lanes)
-    gap = _least_gap(shown, most)
+    chosen = _chosen(lanes)
+    gap = _least_gap(chosen, most)
     if gap:
         names.append(_SEVERAL)
-        shown = [_merged(lane, gap, len(names) - 1) for lane in shown]
-    origin = min(int(lane.start[0]) for lane in shown)
+        chosen = [_merged(lane, gap, len(names) - 1) for lane in chosen]
+    origin = min(int(lane.start[0]) for lane in chosen)
     return RunStrip(
-        span_ns=max(int(lane.end.max()) for lane in shown) - origin,
+        span_ns=max(int(lane.end.max()) for lane in chosen) - origin,
         names=tuple(names),
         lanes=tuple(
             StripLane(kind=lane.kind, label=lane.label, events=len(lane.start), data=_packed(lane, origin))
-            for lane in shown
+            for lane in chosen
         ),
-        left_out=len(lanes) - len(shown),
+        left_out=len(lanes) - len(chosen),
         merged_ns=gap,
         devices=idleness(timeline),
     )
@@ -65,9 +65,9 @@ def _lanes(facts: RunFacts) -> tuple[list[_Lane], list[tuple[str, str]]]:
     timeline, work = facts.timeline, facts.work
     calls, kernels = len(timeline.names), len(timeline.kernels)
     names = [(kernel.demangled or kernel.mangled, "kernel") for kernel in timeline.kernels]
-    names += [(facts.call_name(one), facts.kind_of_call(one)) for one in range(calls)]
+    names += [(facts.call_name(call), facts.kind_of_call(call)) for call in range(calls)]
     names += [(APPLICATION, "application"), *_COPIES.values()]
-    copies = {operation: kernels + calls + 1 + at for at, operation in enumerate(_COPIES)}
+    copies = {operation: kernels + calls + 1 + index for index, operation in enumerate(_COPIES)}
     by_operation = np.array([copies.get(operation, 0) for operation in Operation], np.int64)
     of_work = np.where(work.kernel >= 0, work.kernel, by_operation[work.operation])
     lanes: list[_Lane] = []
@@ -90,8 +90,8 @@ def _lanes(facts: RunFacts) -> tuple[list[_Lane], list[tuple[str, str]]]:
 def _chosen(lanes: list[_Lane]) -> list[_Lane]:
     """Those with most time, in their order; idle time always."""
     weight = [-1 if lane.kind == "idle" else -int((lane.end - lane.start).sum()) for lane in lanes]
-    first = sorted(range(len(lanes)), key=lambda at: (lanes[at].kind != "idle", weight[at], at))
-    return [lanes[at] for at in sorted(first[:MOST_LANES])]
+    first = sorted(range(len(lanes)), key=lambda index: (lanes[index].kind != "idle", weight[index], index))
+    return [lanes[index] for index in sorted(first[:MOST_LANES])]
 
 
 def _least_gap(lanes: list[_Lane], most: int) -> int:

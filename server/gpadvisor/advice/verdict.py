@@ -125,7 +125,7 @@ def limit_of(
     if not waiting:
         return Limit("the work itself", ": warps issue or are ready in every sample")
     latency = samples.active / samples.total < _ISSUE_BOUND
-    first, *others = (f"{row.plain} ({100 * row.samples / samples.total:.0f} %" for row in waiting[:2])
+    first, *further = (f"{row.plain} ({100 * row.samples / samples.total:.0f} %" for row in waiting[:2])
     busiest = max(utilisations, key=lambda entry: entry.percent, default=None)
     busy = busiest is not None and busiest.percent >= constants.BUSY_PERCENT
     if latency and not busy:
@@ -134,10 +134,10 @@ def limit_of(
     if busiest is not None and busy:
         unit_at = f"{unit_words(busiest)} at {busiest.percent:.0f} % of its peak"
         limit = Limit("several things", f": {unit_at}, {first} of the samples)")
-    elif latency or not others:
+    elif latency or not further:
         limit = Limit("latency", f": {first} of the samples)")
     else:
-        limit = Limit("several things", f": {first} of the samples), {others[0]})")
+        limit = Limit("several things", f": {first} of the samples), {further[0]})")
     if samples.first_share is not None and samples.first_share <= LITTLE_OF_RUN:
         return replace(limit, more=f"{limit.more}, in {part_of_run(samples.first_share)} of the run")
     return limit
@@ -198,12 +198,12 @@ def beside_the_launch(
     without = f"{idle} of {sms} SMs without work"
     shared = full is not None and full.name in {DRAM, L2}
     if 2 * idle >= sms > 0 and not shared:
-        rest = (
+        and_unused = (
             ""
             if evidence is Evidence.COUNTED and full is None
             else f"; where there is work, by {limit.words}"
         )
-        limit = Limit(f"a grid of {counted(blocks, 'block')}", f", which leaves {without}{rest}")
+        limit = Limit(f"a grid of {counted(blocks, 'block')}", f", which leaves {without}{and_unused}")
     elif idle and full is not None:
         where = "" if shared else " where there is work"
         limit = replace(limit, more=f"{limit.more}{where}, with {without}")
@@ -219,9 +219,9 @@ def beside_the_launch(
 
 def active_lanes(profile: KernelProfile) -> float | None:
     """Threads of a warp that take part in an instruction, as counted, else as launched; None: all."""
-    found = profile.metric(_LANES)
+    lanes = profile.metric(_LANES)
     threads = profile.launch.threads_per_block
-    return found or (float(threads) if 0 < threads < WARP else None)
+    return lanes or (float(threads) if 0 < threads < WARP else None)
 
 
 def limiting(utilisations: Sequence[Utilisation]) -> Utilisation | None:

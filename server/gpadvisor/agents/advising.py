@@ -33,18 +33,18 @@ def advised(call: ToolCall, name: str = "file", *, model: bool = False) -> Advis
 
 def list_kernels(call: ToolCall) -> Answer:
     """Kernels by time."""
-    found = advised(call).advice
+    advice = advised(call).advice
     return Answer(
-        items=[_kernel(kernel) for kernel in found.kernels],
-        evidence=_evidence(found),
-        source=_collector(found),
+        items=[_kernel(kernel) for kernel in advice.kernels],
+        evidence=_evidence(advice),
+        source=_collector(advice),
         verify=call.command("advise", str(call.path()), "--format", "json"),
         skipped=[
             *(
                 f"launch {summary.launch.index} of {summary.launch.demangled}"
-                for summary in _not_analysed(found)
+                for summary in _not_analysed(advice)
             ),
-            *(problem.message for problem in found.problems),
+            *(problem.message for problem in advice.problems),
         ],
     )
 
@@ -99,7 +99,7 @@ def _suggestions(call: ToolCall, file: AdvisedFile, verify: list[str]) -> Answer
 def _suggestion(call: ToolCall, entry: NumberedSuggestion, fingerprints: Fingerprints) -> Json:
     suggestion, kernel = entry.suggestion, entry.kernel
     location, code, estimate = primary(suggestion), cause(suggestion), suggestion.speedup
-    whole = suggestion.program_speedup
+    of_run = suggestion.program_speedup
     options = [] if kernel.evidence.value != "modelled" else ["--model", *call.launch_words()]
     return {
         "number": entry.number,
@@ -115,7 +115,7 @@ def _suggestion(call: ToolCall, entry: NumberedSuggestion, fingerprints: Fingerp
         "expected": None if estimate is None else number(estimate.expected),
         "high": None if estimate is None else number(estimate.high),
         "paper": None if estimate is None else number(estimate.paper),
-        "whole_run": None if whole is None else number(whole.expected),
+        "whole_run": None if of_run is None else number(of_run.expected),
         "samples": suggestion.matched_samples,
         "share": number(suggestion.importance),
         "limited_by_then": short(suggestion.next_limit, NAME),
@@ -153,10 +153,13 @@ def _collector(advice: Advice) -> str:
 
 def why(call: ToolCall) -> Answer:
     """One estimate in full."""
-    file, wanted = advised(call), call.text("suggestion")
-    text = render_why(file.advice, wanted, width=_WIDTH, sources=file.texts)
+    file, number_or_code = advised(call), call.text("suggestion")
+    text = render_why(file.advice, number_or_code, width=_WIDTH, sources=file.texts)
     return _lines(
-        text, _evidence(file.advice), _collector(file.advice), call.command("why", str(call.path()), wanted)
+        text,
+        _evidence(file.advice),
+        _collector(file.advice),
+        call.command("why", str(call.path()), number_or_code),
     )
 
 

@@ -97,6 +97,6 @@ def _cut(value: object, letters: int) -> object:
 
 
 def _skipped(reasons: Sequence[str]) -> list[str]:
-    known = list(dict.fromkeys(short(reason, _SKIPPED_LETTERS) for reason in reasons))
-    more = len(known) - _SKIPPED
-    return known[:_SKIPPED] + ([f"and {more} more"] if more > 0 else [])
+    distinct = list(dict.fromkeys(short(reason, _SKIPPED_LETTERS) for reason in reasons))
+    more = len(distinct) - _SKIPPED
+    return distinct[:_SKIPPED] + ([f"and {more} more"] if more > 0 else [])

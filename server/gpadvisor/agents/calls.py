@@ -40,20 +40,20 @@ class CheckedCall:
     tool: AgentTool
     given: Mapping[str, Any]
 
-    async def answer(self, roots: Sequence[Path], workers: Workers, said: Said) -> Json:
+    async def answer(self, roots: Sequence[Path], workers: Workers, progress: Said) -> Json:
         """The page that answers it.
 
         Raises:
             GpadvisorError: a path leads out of the roots, an input is at fault, or the program failed.
         """
-        given = dict(self.given)
+        values = dict(self.given)
         for name, argument in self.tool.arguments.items():
-            if argument.is_path and name in given:
-                given[name] = str(path_inside(given[name], roots))
+            if argument.is_path and name in values:
+                values[name] = str(path_inside(values[name], roots))
         if self.tool.runs:
-            return await _profile(given, roots, said)
-        arguments = {"tool": self.tool.name, "arguments": given, "roots": list(map(str, roots))}
-        page: Json = await workers.run(JOB, arguments, timeout_seconds=_SECONDS, progress=said)
+            return await _profile(values, roots, progress)
+        arguments = {"tool": self.tool.name, "arguments": values, "roots": list(map(str, roots))}
+        page: Json = await workers.run(JOB, arguments, timeout_seconds=_SECONDS, progress=progress)
         return page
 
 
@@ -70,15 +70,15 @@ def checked(name: str, arguments: Mapping[str, object], *, allow_run: bool) -> C
     return CheckedCall(tool=tool, given=tool.checked(arguments))
 
 
-async def _profile(given: Mapping[str, Any], roots: Sequence[Path], said: Said) -> Json:
-    words, kernel = [str(word) for word in given["command"]], str(given.get("kernel") or "")
+async def _profile(values: Mapping[str, Any], roots: Sequence[Path], progress: Said) -> Json:
+    words, kernel = [str(word) for word in values["command"]], str(values.get("kernel") or "")
     if not words or not roots:
         raise UsageError("'command' is empty" if not words else "the client names no folder that is here")
     target = roots[0] / "gpadvisor-profiles" / time.strftime("%Y%m%d-%H%M%S.gpadvisor")
     target.parent.mkdir(exist_ok=True)
     chosen = ["--kernel", re.escape(kernel)] if kernel else []
     command = [sys.executable, "-P", "-m", "gpadvisor", "profile", "-o", str(target), *chosen, "--", *words]
-    await run_command(command, roots[0], _PROFILE_SECONDS, _NAMES, said)
+    await run_command(command, roots[0], _PROFILE_SECONDS, _NAMES, progress)
     return Answer(
         items=[{"snapshot": str(target), "evidence": "observed", "source": "gpadvisor profile"}],
         evidence="observed",

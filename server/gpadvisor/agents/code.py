@@ -27,13 +27,15 @@ def blame(call: ToolCall) -> Answer:
     """The rows of the dependency graph of a line, else the heaviest."""
     file = advised(call)
     line = _Line(call)
-    known = [(kernel, found) for kernel in file.kernels if (found := kernel.analysed.context.blame)]
-    if not known:
+    blamed = [
+        (kernel, kernel_blame) for kernel in file.kernels if (kernel_blame := kernel.analysed.context.blame)
+    ]
+    if not blamed:
         raise ProfileMismatchError(f"no kernel of {call.path().name} has samples to blame")
     items = [
-        _blamed(kernel, row, found.total_samples)
-        for kernel, found in known
-        for row in blame_rows(kernel.analysed.context.program, found)
+        _blamed(kernel, row, kernel_blame.total_samples)
+        for kernel, kernel_blame in blamed
+        for row in blame_rows(kernel.analysed.context.program, kernel_blame)
         if row.role != "pruned" and (line.is_at(row.use_line) or line.is_at(row.def_line))
     ]
     items.sort(key=lambda item: -int(item["samples"]))
@@ -69,22 +71,22 @@ def _instruction(pc: int | None, text: str | None) -> str:
 
 def source(call: ToolCall) -> Answer:
     """Source lines around a line, then its instructions."""
-    advised_file, wanted = advised(call), _Line(call)
+    advised_file, selection = advised(call), _Line(call)
     lines = [line for place, kernel in enumerate(advised_file.kernels) for line in _lines_of(kernel, place)]
-    if call.given.get("line") is None and not wanted.name:
+    if call.given.get("line") is None and not selection.name:
         best = max(lines, key=lambda line: sum(line.samples.values()), default=None)
-        wanted.take(None if best is None else best.location)
-    rows = [line for line in lines if wanted.is_place(line.location)]
+        selection.take(None if best is None else best.location)
+    rows = [line for line in lines if selection.is_place(line.location)]
     texts = {line.location.file for line in rows if line.location is not None}
-    items = [item for file in sorted(texts) for item in _text(advised_file, file, wanted.line)]
-    rows.sort(key=lambda line: line.order if wanted.name else (-sum(line.samples.values()), *line.order))
+    items = [item for file in sorted(texts) for item in _text(advised_file, file, selection.line)]
+    rows.sort(key=lambda line: line.order if selection.name else (-sum(line.samples.values()), *line.order))
     items += [_machine_code(line) for line in rows]
     return Answer(
         items=items,
         evidence=", ".join(dict.fromkeys(str(item["evidence"]) for item in items)) or "none",
         source="the line table, the machine code, PC samples",
         verify=call.command("advise", str(call.path()), "--details"),
-        skipped=list(_without(advised_file, wanted)),
+        skipped=list(_without(advised_file, selection)),
     )
 
 
@@ -101,8 +103,8 @@ class _Row:
 
 
 def _lines_of(kernel: AdvisedKernel, order: int) -> Iterator[_Row]:
-    program, known = kernel.analysed.context.program, kernel.analysed.context.blame
-    counts = _samples(known)
+    program, kernel_blame = kernel.analysed.context.program, kernel.analysed.context.blame
+    counts = _samples(kernel_blame)
     for function in program.functions:
         for index, instruction in enumerate(function.instructions):
             entry = function.lines[index]
@@ -112,19 +114,19 @@ def _lines_of(kernel: AdvisedKernel, order: int) -> Iterator[_Row]:
                 location=None if entry is None else entry.location,
                 text=f"{instruction.pc:#06x} {instruction.text}",
                 samples=counts.get((int(function.id), index), Counter()),
-                total=0 if known is None else known.total_samples,
+                total=0 if kernel_blame is None else kernel_blame.total_samples,
             )
 
 
-def _samples(known: Blame | None) -> dict[tuple[int, int], Counter[str]]:
+def _samples(kernel_blame: Blame | None) -> dict[tuple[int, int], Counter[str]]:
     counts: dict[tuple[int, int], Counter[str]] = {}
-    if known is None:
+    if kernel_blame is None:
         return counts
-    rows = known.rows
+    rows = kernel_blame.rows
     for index in range(len(rows)):
         if rows.use_index[index] != NO_INDEX:
             key = int(rows.function[index]), int(rows.use_index[index])
-            reason = known.reasons[int(rows.reason[index])].name
+            reason = kernel_blame.reasons[int(rows.reason[index])].name
             counts.setdefault(key, Counter())[reason] += int(rows.samples[index])
     return counts
 
@@ -167,8 +169,8 @@ class _Line:
 
     def __init__(self, call: ToolCall) -> None:
         self.name = PurePath(call.text("source_file").replace("\\", "/")).name
-        given = call.given.get("line")
-        self.line: int | None = None if given is None else int(given)
+        line = call.given.get("line")
+        self.line: int | None = None if line is None else int(line)
         if self.line is not None and not self.name:
             raise UsageError("'line' needs 'source_file'")
 
@@ -190,13 +192,15 @@ class _Line:
         return self.is_place(SourceLocation(file, int(line)) if line.isdigit() else None)
 
 
-def _without(advised_file: AdvisedFile, wanted: _Line) -> Iterator[str]:
+def _without(advised_file: AdvisedFile, selection: _Line) -> Iterator[str]:
     programs: list[Program] = [kernel.analysed.context.program for kernel in advised_file.kernels]
-    files = {line.location.file for one in programs for f in one.functions for line in f.lines if line}
+    files = {
+        line.location.file for program in programs for f in program.functions for line in f.lines if line
+    }
     if not files:
         yield "no line table: compile with -lineinfo"
-    elif wanted.name and wanted.name not in {PurePath(file).name for file in files}:
-        yield f"no instruction is of {wanted.name}; lines are of " + ", ".join(
+    elif selection.name and selection.name not in {PurePath(file).name for file in files}:
+        yield f"no instruction is of {selection.name}; lines are of " + ", ".join(
             sorted({PurePath(file).name for file in files})[:5]
         )
     for kernel in advised_file.kernels:

@@ -13,12 +13,12 @@ from gpadvisor.agents.request import ToolCall
 from gpadvisor.sandbox.worker import Job
 
 
-def answer_tool(arguments: dict[str, Any], said: Callable[[str], None]) -> object:
+def answer_tool(arguments: dict[str, Any], progress: Callable[[str], None]) -> object:
     """The page of a call (``CheckedCall``)."""
-    given = arguments["arguments"]
-    call = ToolCall(given=given, roots=tuple(map(Path, arguments["roots"])), progress=said)
+    values = arguments["arguments"]
+    call = ToolCall(given=values, roots=tuple(map(Path, arguments["roots"])), progress=progress)
     answer = ANSWERS[str(arguments["tool"])](call)
-    return answer.page(int(given.get("start", 0)), int(given.get("max_bytes", DEFAULT_BYTES)))
+    return answer.page(int(values.get("start", 0)), int(values.get("max_bytes", DEFAULT_BYTES)))
 
 
 ANSWERS: Final[dict[str, Callable[[ToolCall], Answer]]] = {

@@ -86,23 +86,23 @@ class _Served:
         self, context: Context, params: types.CallToolRequestParams
     ) -> tuple[Path, ...] | types.InputRequiredResult:
         """The client's folders; those of the command line where it names none."""
-        known = context.session.client_capabilities
-        if known is None or known.roots is None:
+        capabilities = context.session.client_capabilities
+        if capabilities is None or capabilities.roots is None:
             return self.folders
         if not context.session.can_send_request:  # since the protocol of 2026-07-28
             answer = (params.input_responses or {}).get(_ROOTS)
             if answer is None:
                 return types.InputRequiredResult(input_requests={_ROOTS: types.ListRootsRequest()})
-            named = answer if isinstance(answer, types.ListRootsResult) else types.ListRootsResult(roots=[])
+            listed = answer if isinstance(answer, types.ListRootsResult) else types.ListRootsResult(roots=[])
         else:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # later protocols ask in another way, see above
                 try:
                     async with asyncio.timeout(_ROOTS_SECONDS):
-                        named = await context.session.list_roots()
+                        listed = await context.session.list_roots()
                 except TimeoutError as error:
                     raise UsageError("the client does not say which folders may be read") from error
-        return folders_of(str(root.uri) for root in named.roots) if named.roots else self.folders
+        return folders_of(str(root.uri) for root in listed.roots) if listed.roots else self.folders
 
 
 Context = ServerRequestContext[Any, Any]

@@ -74,7 +74,7 @@ class AgentTool:
         return {
             "type": "object",
             "properties": {name: argument.schema() for name, argument in self.arguments.items()},
-            "required": [name for name, one in self.arguments.items() if one.required],
+            "required": [name for name, argument in self.arguments.items() if argument.required],
             "additionalProperties": False,
         }
 
@@ -96,22 +96,22 @@ class AgentTool:
         }
         return _object(properties)
 
-    def checked(self, given: Mapping[str, object]) -> dict[str, Any]:
+    def checked(self, values: Mapping[str, object]) -> dict[str, Any]:
         """The arguments, if they are of the schema.
 
         Raises:
             UsageError: one is missing, unknown, or not what it should be.
         """
-        for name in given:
+        for name in values:
             if name not in self.arguments:
                 names = ", ".join(self.arguments)
                 raise UsageError(f"{self.name} takes no '{str(name)[:80]}'; it takes {names}")
         for name, argument in self.arguments.items():
-            if name not in given and argument.required:
+            if name not in values and argument.required:
                 raise UsageError(f"{self.name} needs '{name}': {argument.doc}")
-            if name in given and (wrong := argument.wrong(given[name])):
+            if name in values and (wrong := argument.wrong(values[name])):
                 raise UsageError(f"'{name}' {wrong}")
-        return dict(given)
+        return dict(values)
 
 
 def _object(properties: Json) -> Json:

@@ -154,7 +154,7 @@ def _compared(kernel: KernelComparison) -> Iterator[Json]:
 
 def doctor(_call: ToolCall) -> Answer:
     """Each check with what it means."""
-    found = examine_machine()
+    diagnosis = examine_machine()
     items: list[Json] = [
         {
             "name": short(check.name, NAME),
@@ -165,11 +165,14 @@ def doctor(_call: ToolCall) -> Answer:
             "evidence": "observed",
             "source": "this machine",
         }
-        for check in found.checks
+        for check in diagnosis.checks
     ]
     return Answer(
         items=items,
         evidence="observed",
-        source=f"best evidence here: {found.step.value}, because {found.reason}; next: {found.next_command}",
+        source=(
+            f"best evidence here: {diagnosis.step.value}, because {diagnosis.reason}; next:"
+            f" {diagnosis.next_command}"
+        ),
         verify=["gpadvisor", "doctor"],
     )

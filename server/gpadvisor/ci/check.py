@@ -52,24 +52,29 @@ class Checked:
     files: Mapping[str, str]  # texts by name of the file
 
 
-def check(asked: PipelineCheck, progress: Progress) -> Checked:
+def check(pipeline_check: PipelineCheck, progress: Progress) -> Checked:
     """Analyse everything once.
 
     Raises:
         GpadvisorError: an input or a tool is at fault.
     """
-    if asked.before is not None and len(asked.inputs) != 1:
+    if pipeline_check.before is not None and len(pipeline_check.inputs) != 1:
         raise UsageError("--before is compared with one input; give one")
-    results = [_one(path, asked, progress) for path in asked.inputs]
+    results = [_one(path, pipeline_check, progress) for path in pipeline_check.inputs]
     files = {name: joined([texts[form] for texts, _ in results], form) for form, name in FILES.items()}
     state = joined_states(result.state for _, result in results)
-    found = None if asked.baseline is None else difference(asked.baseline, state)
-    failed, undecided = _judge(asked.gates, [result for _, result in results], found)
+    changes = None if pipeline_check.baseline is None else difference(pipeline_check.baseline, state)
+    failed, undecided = _judge(pipeline_check.gates, [result for _, result in results], changes)
     gates = ""
-    if asked.before is not None:
-        options = CompareOptions(format="markdown", rows=None, width=80, limits=asked.limits)
+    if pipeline_check.before is not None:
+        options = CompareOptions(format="markdown", rows=None, width=80, limits=pipeline_check.limits)
         compared = compare_files(
-            asked.before, asked.request, asked.inputs[0], asked.request, progress, options
+            pipeline_check.before,
+            pipeline_check.request,
+            pipeline_check.inputs[0],
+            pipeline_check.request,
+            progress,
+            options,
         )
         gates = compared.text
         failed += ["two runs: a gate fails"] if compared.outcome is GateOutcome.FAIL else []
@@ -78,26 +83,30 @@ def check(asked: PipelineCheck, progress: Progress) -> Checked:
     outcome = GateOutcome.FAIL if failed else GateOutcome.INCONCLUSIVE if undecided else GateOutcome.PASS
     why = (*failed, *undecided)
     advice = [texts["markdown"] for texts, _ in results]
-    files[COMMENT] = comment_text(outcome.value, why, found, gates, advice)
-    files[VERDICT] = json.dumps(_verdict(outcome, why, found), indent=2) + "\n"
-    return Checked(outcome=outcome, why=why, found=found, state=state, files=files)
+    files[COMMENT] = comment_text(outcome.value, why, changes, gates, advice)
+    files[VERDICT] = json.dumps(_verdict(outcome, why, changes), indent=2) + "\n"
+    return Checked(outcome=outcome, why=why, found=changes, state=state, files=files)
 
 
-def _one(path: Path, asked: PipelineCheck, progress: Progress) -> tuple[dict[str, str], Rendered]:
+def _one(path: Path, pipeline_check: PipelineCheck, progress: Progress) -> tuple[dict[str, str], Rendered]:
     forms = [
-        RenderOptions(format=form, width=80, color=False, use_cache=True, placing=asked.placing)
+        RenderOptions(format=form, width=80, color=False, use_cache=True, placing=pipeline_check.placing)
         for form in FILES
     ]
-    texts, result = render_forms(path, asked.request, forms, progress)
+    texts, result = render_forms(path, pipeline_check.request, forms, progress)
     return dict(zip(FILES, texts, strict=True)), result
 
 
 def _judge(
-    gates: Sequence[Gate], results: Sequence[Rendered], found: Difference | None
+    gates: Sequence[Gate], results: Sequence[Rendered], changes: Difference | None
 ) -> tuple[list[str], list[str]]:
     """Sentences on what fails, and on what cannot be told."""
     failed, undecided = [], []
-    new = [] if found is None else [Fired(code=one.rule, expected=one.expected) for one in found.new]
+    new = (
+        []
+        if changes is None
+        else [Fired(code=finding.rule, expected=finding.expected) for finding in changes.new]
+    )
     for gate in gates:
         met = gate.met(new) if gate.new else any(gate.met(result.fired) for result in results)
         if met:
@@ -105,13 +114,13 @@ def _judge(
     if gates:
         unread = [kernel for result in results for kernel in result.unread]
         undecided += [f"the machine code of {kernel} was not read" for kernel in unread[:1]]
-    if found is not None and any(gate.new for gate in gates):
-        undecided += [f"not comparable: {reason}" for reason in found.not_comparable[:1]]
+    if changes is not None and any(gate.new for gate in gates):
+        undecided += [f"not comparable: {reason}" for reason in changes.not_comparable[:1]]
     return failed, undecided
 
 
-def _verdict(outcome: GateOutcome, why: Sequence[str], found: Difference | None) -> dict[str, object]:
-    counts = {"new": None, "known": None, "fixed": None} if found is None else {
-        "new": len(found.new), "known": len(found.known), "fixed": len(found.fixed),
+def _verdict(outcome: GateOutcome, why: Sequence[str], changes: Difference | None) -> dict[str, object]:
+    counts = {"new": None, "known": None, "fixed": None} if changes is None else {
+        "new": len(changes.new), "known": len(changes.known), "fixed": len(changes.fixed),
     }  # fmt: skip
     return {"verdict": outcome.value, "why": list(why), **counts}

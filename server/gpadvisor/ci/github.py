@@ -73,8 +73,8 @@ def _number(path: Path) -> int | None:
         event = json.loads(read_file(path, max_bytes=_MAX_BYTES))
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"GITHUB_EVENT_PATH cannot be read: {error}") from error
-    found = event.get("pull_request") if isinstance(event, dict) else None
-    number = found.get("number") if isinstance(found, dict) else None
+    pull_request_event = event.get("pull_request") if isinstance(event, dict) else None
+    number = pull_request_event.get("number") if isinstance(pull_request_event, dict) else None
     return number if isinstance(number, int) and not isinstance(number, bool) and number > 0 else None
 
 
@@ -87,9 +87,9 @@ def comment(on: PullRequest, mark: str, text: str) -> str:
     """
     body = {"body": f"{mark}\n{text}"}
     issues = f"/repos/{on.repository}/issues"
-    for one in _comments(on, mark):
+    for comment_id in _comments(on, mark):
         try:
-            return _shown(_call(on, "PATCH", f"{issues}/comments/{one}", body))
+            return _shown(_call(on, "PATCH", f"{issues}/comments/{comment_id}", body))
         except ForbiddenError:
             continue  # somebody else's, who quotes ours
     return _shown(_call(on, "POST", f"{issues}/{on.number}/comments", body))
@@ -98,15 +98,15 @@ def comment(on: PullRequest, mark: str, text: str) -> str:
 def _comments(on: PullRequest, mark: str) -> Iterator[int]:
     for page in range(1, _MOST_PAGES + 1):
         path = f"/repos/{on.repository}/issues/{on.number}/comments?per_page={_PAGE}&page={page}"
-        found = _call(on, "GET", path)
-        if not isinstance(found, list):
+        comments = _call(on, "GET", path)
+        if not isinstance(comments, list):
             raise ToolFailedError("the host did not answer with a list of comments")
-        for one in found:
-            if isinstance(one, dict) and str(one.get("body", "")).split("\n", 1)[0].strip() == mark:
-                number = one.get("id")
+        for row in comments:
+            if isinstance(row, dict) and str(row.get("body", "")).split("\n", 1)[0].strip() == mark:
+                number = row.get("id")
                 if isinstance(number, int) and not isinstance(number, bool):
                     yield number
-        if len(found) < _PAGE:
+        if len(comments) < _PAGE:
             return
 
 

@@ -119,8 +119,8 @@ def _orderly_end() -> Iterator[None]:
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     # A signal that the caller ignores, as nohup does, stays ignored.
     before = {number: signal.getsignal(number) for number in numbers}
-    taken = [number for number in numbers if before[number] is signal.SIG_DFL]
-    for number in taken:
+    replaced = [number for number in numbers if before[number] is signal.SIG_DFL]
+    for number in replaced:
         signal.signal(number, _end)
     try:
         with _lost_ends():
@@ -132,7 +132,7 @@ def _orderly_end() -> Iterator[None]:
         kill_children()
         raise
     finally:
-        for number in taken:
+        for number in replaced:
             signal.signal(number, before[number])
 
 
@@ -209,9 +209,9 @@ def _keep_inputs(options: argparse.Namespace) -> None:
     output = getattr(options, "output", None)
     if not isinstance(output, Path):
         return
-    named = (getattr(options, name, None) for name in ("input", "inputs", "before", "after"))
-    for one in named:
-        for path in one if isinstance(one, list) else [one]:
+    arguments = (getattr(options, name, None) for name in ("input", "inputs", "before", "after"))
+    for argument in arguments:
+        for path in argument if isinstance(argument, list) else [argument]:
             if isinstance(path, Path) and path.is_file() and output.exists() and output.samefile(path):
                 raise UsageError(f"{output} is what is read; give another file to write to")
 

@@ -153,7 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     request = make_request(arguments)
     refuse_unknown_rules([gate.code for gate in arguments.fail_on if gate.code is not None])
-    shown = RenderOptions(
+    render_options = RenderOptions(
         format=arguments.format,
         width=options.output_width() if arguments.output is None else options.PIPED_WIDTH,
         color=arguments.output is None and options.use_color(arguments.color),
@@ -163,13 +163,13 @@ def _run(arguments: argparse.Namespace) -> int:
         placing=placing.placing(arguments),
     )
     inputs = list(_files(arguments.inputs))
-    if shown.format == "html" and len(inputs) > 1:
+    if render_options.format == "html" and len(inputs) > 1:
         raise UsageError("--format html makes a page of one input")
     results: list[Rendered] = []
     worst = 0
     for path in inputs:
         try:
-            results.append(_one(path, request, shown, sources=not arguments.no_sources))
+            results.append(_one(path, request, render_options, sources=not arguments.no_sources))
         except GpadvisorError as error:
             if len(inputs) == 1:
                 raise
@@ -194,12 +194,12 @@ def _run(arguments: argparse.Namespace) -> int:
     )
 
 
-def _one(path: Path, request: Request, shown: RenderOptions, *, sources: bool) -> Rendered:
-    if shown.format == "html":
-        return render_html(path, request, use_cache=shown.use_cache, sources=sources)
+def _one(path: Path, request: Request, render_options: RenderOptions, *, sources: bool) -> Rendered:
+    if render_options.format == "html":
+        return render_html(path, request, use_cache=render_options.use_cache, sources=sources)
     progress = TerminalProgress()
     try:
-        return render_file(path, request, shown, progress)
+        return render_file(path, request, render_options, progress)
     finally:
         progress.clear()
 

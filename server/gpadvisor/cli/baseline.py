@@ -70,13 +70,13 @@ def judge(arguments: argparse.Namespace, states: Sequence[Findings]) -> list[Gat
     path: Path = arguments.baseline
     findings = joined(states)
     before = read_baseline(path, may_lack=arguments.update_baseline)
-    found = difference(before, findings)
-    tell(found)
+    changes = difference(before, findings)
+    tell(changes)
     if arguments.update_baseline:
         write_atomically(path, dump(updated(before, findings, __version__)).encode())
         return []
-    fired = [Fired(code=one.rule, expected=one.expected) for one in found.new]
-    undecided = bool(found.not_comparable)
+    fired = [Fired(code=finding.rule, expected=finding.expected) for finding in changes.new]
+    undecided = bool(changes.not_comparable)
     return [gate for gate in arguments.fail_on if gate.new and (undecided or gate.met(fired))]
 
 
@@ -94,22 +94,22 @@ def read_baseline(path: Path, *, may_lack: bool = False) -> Findings:
         raise BaselineError(f"{path.name} does not exist; --update-baseline writes it") from error
 
 
-def tell(found: Difference) -> None:
+def tell(changes: Difference) -> None:
     """Say on standard error what is new, known, fixed and not comparable."""
-    counts = f"{len(found.new)} new, {len(found.known)} known, {len(found.fixed)} fixed"
+    counts = f"{len(changes.new)} new, {len(changes.known)} known, {len(changes.fixed)} fixed"
     say(f"baseline: {counts}")
-    for word, every in (("new", found.new), ("fixed", found.fixed)):
-        for one in every[:_SHOWN]:
-            say(f"{word}: {_words(one)}")
-        if len(every) > _SHOWN:
-            say(f"{word}: and {len(every) - _SHOWN} more")
-    if found.elsewhere:
-        say(f"not looked at here: {', '.join(found.elsewhere[:_SHOWN])}")
-    for reason in found.not_comparable[:_SHOWN]:
+    for word, findings in (("new", changes.new), ("fixed", changes.fixed)):
+        for finding in findings[:_SHOWN]:
+            say(f"{word}: {_words(finding)}")
+        if len(findings) > _SHOWN:
+            say(f"{word}: and {len(findings) - _SHOWN} more")
+    if changes.elsewhere:
+        say(f"not looked at here: {', '.join(changes.elsewhere[:_SHOWN])}")
+    for reason in changes.not_comparable[:_SHOWN]:
         say(f"not comparable: {reason}")
 
 
-def _words(one: Known) -> str:
-    gain = "" if one.expected is None else f", {one.expected:.2f}x expected"
-    where = f" ({one.file})" if one.file else ""
-    return f"{one.rule} in {one.kernel}{where}{gain}"
+def _words(finding: Known) -> str:
+    gain = "" if finding.expected is None else f", {finding.expected:.2f}x expected"
+    where = f" ({finding.file})" if finding.file else ""
+    return f"{finding.rule} in {finding.kernel}{where}{gain}"

@@ -45,30 +45,30 @@ without a baseline nothing fails, and without a compiler nothing is done.
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command and its own."""
     parser = commands.add_parser("ci", help="for pipelines: check, comment, hook", description=_DESCRIPTION)
-    own = parser.add_subparsers(metavar="check|comment|hook", required=True)
-    one = own.add_parser("check", help="analyse, write reports and a verdict", description=_CHECK)
-    one.add_argument("inputs", metavar="INPUT", nargs="+", help="reports, snapshots, cubins or sources")
-    one.add_argument(
+    actions = parser.add_subparsers(metavar="check|comment|hook", required=True)
+    action = actions.add_parser("check", help="analyse, write reports and a verdict", description=_CHECK)
+    action.add_argument("inputs", metavar="INPUT", nargs="+", help="reports, snapshots, cubins or sources")
+    action.add_argument(
         "--out", metavar="DIR", type=Path, default=Path("gpadvisor-out"), help="default: gpadvisor-out"
     )
-    one.add_argument("--baseline", metavar="FILE", default="", help="as of 'advise'")
-    one.add_argument("--fail-on", metavar="CONDITION", action="append", default=[], help="as of 'advise'")
-    one.add_argument("--before", metavar="FILE", default="", help="an earlier run, to compare with")
-    one.add_argument("--gate", metavar="LIMIT", action="append", default=[], help="as of 'compare'")
-    one.add_argument("--diff", metavar="BASE", default="", help="as of 'advise'")
-    one.add_argument("--category", metavar="NAME", default="", help="as of 'advise'")
-    one.set_defaults(run=_check)
-    one = own.add_parser("comment", help="one comment on the pull request", description=_COMMENT)
-    one.add_argument("file", metavar="FILE", type=Path, help="Markdown, such as comment.md of 'check'")
-    one.add_argument("--name", default="", help="of this comment, where a pull request has several")
-    one.set_defaults(run=_comment)
-    one = own.add_parser("hook", help="check sources before a commit", description=_HOOK)
-    one.add_argument("inputs", metavar="SOURCE", type=Path, nargs="*")
-    one.add_argument(
+    action.add_argument("--baseline", metavar="FILE", default="", help="as of 'advise'")
+    action.add_argument("--fail-on", metavar="CONDITION", action="append", default=[], help="as of 'advise'")
+    action.add_argument("--before", metavar="FILE", default="", help="an earlier run, to compare with")
+    action.add_argument("--gate", metavar="LIMIT", action="append", default=[], help="as of 'compare'")
+    action.add_argument("--diff", metavar="BASE", default="", help="as of 'advise'")
+    action.add_argument("--category", metavar="NAME", default="", help="as of 'advise'")
+    action.set_defaults(run=_check)
+    action = actions.add_parser("comment", help="one comment on the pull request", description=_COMMENT)
+    action.add_argument("file", metavar="FILE", type=Path, help="Markdown, such as comment.md of 'check'")
+    action.add_argument("--name", default="", help="of this comment, where a pull request has several")
+    action.set_defaults(run=_comment)
+    action = actions.add_parser("hook", help="check sources before a commit", description=_HOOK)
+    action.add_argument("inputs", metavar="SOURCE", type=Path, nargs="*")
+    action.add_argument(
         "--baseline", metavar="FILE", type=Path, default=Path(_BASELINE), help=f"default: {_BASELINE}"
     )
-    one.add_argument("--arch", metavar="SM", help="architecture, such as sm_90")
-    one.set_defaults(run=_hook)
+    action.add_argument("--arch", metavar="SM", help="architecture, such as sm_90")
+    action.set_defaults(run=_hook)
 
 
 def _lines(words: list[str]) -> list[str]:
@@ -83,34 +83,40 @@ def _request(arguments: argparse.Namespace) -> argparse.Namespace:
 def _check(arguments: argparse.Namespace) -> int:
     from gpadvisor.ci.check import PipelineCheck, check
 
-    whole = _request(arguments)
-    whole.diff, whole.omit_suppressed = arguments.diff.strip() or None, False
+    advise_arguments = _request(arguments)
+    advise_arguments.diff, advise_arguments.omit_suppressed = arguments.diff.strip() or None, False
     try:
         gates = tuple(advise.gate(line) for line in _lines(arguments.fail_on))
         limits = tuple(limit(line) for line in _lines(arguments.gate))
-        whole.category = placing.category(arguments.category.strip()) if arguments.category.strip() else None
+        advise_arguments.category = (
+            placing.category(arguments.category.strip()) if arguments.category.strip() else None
+        )
     except argparse.ArgumentTypeError as error:
         raise UsageError(str(error)) from error
-    inputs, before, known = _lines(arguments.inputs), arguments.before.strip(), arguments.baseline.strip()
+    inputs, before, baseline_path = (
+        _lines(arguments.inputs),
+        arguments.before.strip(),
+        arguments.baseline.strip(),
+    )
     if not inputs:
         raise UsageError("no input is named")
     if limits and not before:
         raise UsageError("--gate compares two runs; add --before FILE")
-    if any(gate.new for gate in gates) and not known:
+    if any(gate.new for gate in gates) and not baseline_path:
         raise UsageError("--fail-on new needs a baseline; add --baseline FILE")
     advise.refuse_unknown_rules([gate.code for gate in gates if gate.code is not None])
-    asked = PipelineCheck(
+    pipeline_check = PipelineCheck(
         inputs=tuple(map(Path, inputs)),
-        request=advise.make_request(whole),
-        placing=placing.placing(whole),
-        baseline=baseline.read_baseline(Path(known)) if known else None,
+        request=advise.make_request(advise_arguments),
+        placing=placing.placing(advise_arguments),
+        baseline=baseline.read_baseline(Path(baseline_path)) if baseline_path else None,
         gates=gates,
         before=Path(before) if before else None,
         limits=limits,
     )
     progress = TerminalProgress()
     try:
-        checked = check(asked, progress)
+        checked = check(pipeline_check, progress)
     finally:
         progress.clear()
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -163,13 +169,13 @@ def _hook(arguments: argparse.Namespace) -> int:
     from gpadvisor.gate.baseline import difference, joined
     from gpadvisor.pipeline.render import RenderOptions, render_file
 
-    whole = _request(arguments)
+    advise_arguments = _request(arguments)
     findings = baseline.read_baseline(arguments.baseline) if arguments.baseline.is_file() else None
-    shown = RenderOptions(format="text", width=options.PIPED_WIDTH, color=False, use_cache=True)
-    request, states = advise.make_request(whole), []
+    render_options = RenderOptions(format="text", width=options.PIPED_WIDTH, color=False, use_cache=True)
+    request, states = advise.make_request(advise_arguments), []
     for path in arguments.inputs:
         try:
-            result = render_file(path, request, shown, lambda _: None)
+            result = render_file(path, request, render_options, lambda _: None)
         except ToolNotFoundError as error:
             say(f"skipped: {error}")
             return 0
@@ -180,6 +186,6 @@ def _hook(arguments: argparse.Namespace) -> int:
             options.write_output(result.text, None)
     if findings is None or not states:
         return 0
-    found = difference(findings, joined(states))
-    baseline.tell(found)
-    return 1 if found.new else 0
+    changes = difference(findings, joined(states))
+    baseline.tell(changes)
+    return 1 if changes.new else 0

@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
         options.write_output(page.text, arguments.output, paged=False)
         return 0
     progress = TerminalProgress()
-    shown = CompareOptions(
+    compare_options = CompareOptions(
         format=arguments.format,
         rows=rows,
         width=options.output_width(),
@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
         applied=None if arguments.ledger is None else tuple(arguments.applied),
     )
     try:
-        compared = compare_files(arguments.before, before, arguments.after, after, progress, shown)
+        compared = compare_files(arguments.before, before, arguments.after, after, progress, compare_options)
     finally:
         progress.clear()
     options.write_output(compared.text, arguments.output, paged=not arguments.no_pager)

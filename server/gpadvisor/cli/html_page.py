@@ -32,11 +32,11 @@ def render_html(
     progress = TerminalProgress()
     try:
         cache = Cache(cache_folder() if use_cache else None)
-        made = page_contents(path, request, progress, cache, sources=sources, before=before)
+        contents = page_contents(path, request, progress, cache, sources=sources, before=before)
     finally:
         progress.clear()
     return Rendered(
-        text=render_page(made.document, f"{text(path.name)} - gpadvisor"),
-        fired=fired_suggestions(made.advice),
-        unread=unread_kernels(made.advice),
+        text=render_page(contents.document, f"{text(path.name)} - gpadvisor"),
+        fired=fired_suggestions(contents.advice),
+        unread=unread_kernels(contents.advice),
     )

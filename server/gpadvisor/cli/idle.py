@@ -44,11 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
     from gpadvisor.pipeline.timeline import idle_of
     from gpadvisor.report.idle import idle_json, idle_text
 
-    found = idle_of(arguments.input)
+    idleness = idle_of(arguments.input)
     text = (
-        idle_json(str(arguments.input), found)
+        idle_json(str(arguments.input), idleness)
         if arguments.format == "json"
-        else idle_text(arguments.input.name, found, arguments.top or None)
+        else idle_text(arguments.input.name, idleness, arguments.top or None)
     )
     options.write_output(text, arguments.output, paged=not arguments.no_pager and arguments.format == "text")
     return 0

@@ -58,8 +58,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the snapshot and say how large it is."""
     from gpadvisor.pipeline.snapshots import import_profile
 
-    named = arguments.input.resolve()
-    target = arguments.output or Path((named.name if named.is_dir() else named.stem) + ".gpadvisor")
+    input_path = arguments.input.resolve()
+    target = arguments.output or Path(
+        (input_path.name if input_path.is_dir() else input_path.stem) + ".gpadvisor"
+    )
     progress = TerminalProgress()
     try:
         report = import_profile(

@@ -99,15 +99,16 @@ def write(path: Path, outcomes: Sequence[PredictionOutcome]) -> None:
         )
 
 
-def _text(found: Sequence[RuleRecord], outcomes: Sequence[PredictionOutcome]) -> str:
+def _text(records: Sequence[RuleRecord], outcomes: Sequence[PredictionOutcome]) -> str:
     if not outcomes:
         return "No prediction has an outcome yet.\n"
     rows = [
-        f"{one.rule:<6} {one.pairs:>5} {one.inside:>7} {one.below:>6} {one.above:>6}   {one.bias:.2f}"
-        for one in found
+        f"{record.rule:<6} {record.pairs:>5} {record.inside:>7} {record.below:>6} {record.above:>6}"
+        f"   {record.bias:.2f}"
+        for record in records
     ]
-    alone = sum(one.pairs for one in found)
-    inside = sum(one.inside for one in found)
+    alone = sum(record.pairs for record in records)
+    inside = sum(record.inside for record in records)
     lines = (
         [f"{'rule':<6} {'pairs':>5} {'inside':>7} {'below':>6} {'above':>6}   achieved / expected", *rows]
         if rows

@@ -278,19 +278,19 @@ class _End:
         names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
         numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
         before = {number: signal.getsignal(number) for number in numbers}
-        taken = [number for number in numbers if before[number] is not signal.SIG_IGN]
+        replaced = [number for number in numbers if before[number] is not signal.SIG_IGN]
 
         def take(number: int, _frame: object) -> None:
             self.number = number
-            for other in taken:
-                signal.signal(other, before[other])
+            for replaced_number in replaced:
+                signal.signal(replaced_number, before[replaced_number])
 
-        for number in taken:
+        for number in replaced:
             signal.signal(number, take)
         try:
             yield
         finally:
-            for number in taken:
+            for number in replaced:
                 signal.signal(number, before[number])
 
 
@@ -300,13 +300,13 @@ def _advise(snapshot: Path) -> int:
     from gpadvisor.pipeline.settings import find_settings
 
     settings = find_settings(Path.cwd()).settings
-    shown = RenderOptions(
+    render_options = RenderOptions(
         format="text", width=options.output_width(), color=options.use_color("auto"), use_cache=True
     )
     progress = TerminalProgress()
     try:
         result = render_file(
-            snapshot, Request(settings=settings, root=Path(settings.source_root)), shown, progress
+            snapshot, Request(settings=settings, root=Path(settings.source_root)), render_options, progress
         )
     finally:
         progress.clear()

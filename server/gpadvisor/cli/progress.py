@@ -71,10 +71,10 @@ class TerminalProgress:
             self._stage = None
 
     def _draw(self) -> None:
-        now = time.monotonic()
-        if self._stage is None or now - self._start < QUIET_SECONDS:
+        time_now = time.monotonic()
+        if self._stage is None or time_now - self._start < QUIET_SECONDS:
             return
-        seconds = int(now - self._since)
+        seconds = int(time_now - self._since)
         line = f"gpadvisor: {self._stage} ..."[:68] + (f" {seconds} s" if seconds >= _COUNTED_SECONDS else "")
         sys.stderr.write("\r" + line.ljust(self._shown))
         sys.stderr.flush()

@@ -28,7 +28,7 @@ def address_taken(elf: ElfImage) -> frozenset[str]:
     a pointer to one) or among initial values; another number that happens to be the same is taken for one.
     """
     symbols = {symbol.row: symbol for symbol in elf.symbols() if symbol.kind == STT_FUNC}
-    taken = {symbols[row].row for row in _listed(elf) if row in symbols}
+    rows = {symbols[row].row for row in _listed(elf) if row in symbols}
     placed: dict[int, list[ElfSymbol]] = {}
     for symbol in symbols.values():
         if symbol.value and not symbol.other & _OTHER_ENTRY:
@@ -37,8 +37,8 @@ def address_taken(elf: ElfImage) -> frozenset[str]:
         if section.name.startswith(_DATA):
             data = elf.contents(section)[:_MAX_DATA_BYTES]
             words = set(memoryview(data)[: len(data) // 8 * 8].cast("Q"))
-            taken |= {symbol.row for value in placed.keys() & words for symbol in placed[value]}
-    return frozenset(elf.symbol_name(symbols[row]) for row in taken)
+            rows |= {symbol.row for value in placed.keys() & words for symbol in placed[value]}
+    return frozenset(elf.symbol_name(symbols[row]) for row in rows)
 
 
 def _listed(elf: ElfImage) -> Iterator[int]:

@@ -47,8 +47,8 @@ def attributes(raw: bytes) -> Iterator[Attribute]:
             if len(payload) < value:
                 return
             index += value
-            whole = len(payload) - len(payload) % 4
-            yield Attribute(code, tuple(word for (word,) in _WORD.iter_unpack(payload[:whole])))
+            usable = len(payload) - len(payload) % 4
+            yield Attribute(code, tuple(word for (word,) in _WORD.iter_unpack(payload[:usable])))
         elif form in (_FORMAT_NONE, _FORMAT_BYTE, _FORMAT_HALF):
             yield Attribute(code, (value & 0xFF if form == _FORMAT_BYTE else value,))
         else:
@@ -86,27 +86,27 @@ def min_blocks_by_kernel(ptx: bytes) -> dict[str, int]:
     return result
 
 
-def indirect_targets(own: bytes) -> dict[int, tuple[int, ...]]:
+def indirect_targets(kernel_info: bytes) -> dict[int, tuple[int, ...]]:
     """Where each indirect branch of a function can go: section offsets, by the section offset of the branch.
 
     A record holds (offset, reserved, count, targets...) after one another; what does not fit its record is
     left out.
     """
-    found: dict[int, set[int]] = {}
-    for code, words in attributes(own):
+    targets_of: dict[int, set[int]] = {}
+    for code, words in attributes(kernel_info):
         index = 0
         while code == INDIRECT_BRANCH_TARGETS and index + 3 <= len(words):
             branch, _, count = words[index : index + 3]
             index += 3
             if index + count > len(words):
                 break
-            found.setdefault(branch, set()).update(words[index : index + count])
+            targets_of.setdefault(branch, set()).update(words[index : index + count])
             index += count
-    return {branch: tuple(sorted(targets)) for branch, targets in found.items() if targets}
+    return {branch: tuple(sorted(targets)) for branch, targets in targets_of.items() if targets}
 
 
 def kernel_facts(
-    own: bytes,
+    kernel_info: bytes,
     module: ModuleFacts,
     *,
     symbol: int,
@@ -116,7 +116,7 @@ def kernel_facts(
     min_blocks: int | None,
 ) -> KernelFacts:
     """The facts of one kernel from its own records, the module's, and its section header."""
-    records = dict(attributes(own))
+    records = dict(attributes(kernel_info))
     registers = module.registers.get(symbol)
     if registers is None:
         # Before CUDA 9 there is no REGCOUNT record; the section header's info has the count in its top byte.

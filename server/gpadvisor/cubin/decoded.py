@@ -26,9 +26,9 @@ class Lines:
 
 def decode_lines(cubin: Cubin, sections: Collection[str] | None) -> Lines:
     """Decode the lines of the named sections, of all where None."""
-    wanted = [section for section in cubin.sections if sections is None or section.name in sections]
+    selected = [section for section in cubin.sections if sections is None or section.name in sections]
     return Lines(
-        {section.name: section_lines(cubin, section) for section in wanted}, line_table_damage(cubin)
+        {section.name: section_lines(cubin, section) for section in selected}, line_table_damage(cubin)
     )
 
 
@@ -73,10 +73,10 @@ def load_lines(data: bytes, cubin: Cubin) -> Lines:
         document = json.loads(data)
         texts = [_text(text) for text in document["texts"]]
         entries = [_entry(chain, texts) for chain in document["entries"]]
-        known = {section.name: section for section in cubin.sections}
+        by_name = {section.name: section for section in cubin.sections}
         damage = document["damage"]
         return Lines(
-            {name: _rows(known[name], runs, entries) for name, runs in document["sections"].items()},
+            {name: _rows(by_name[name], runs, entries) for name, runs in document["sections"].items()},
             None if damage is None else _text(damage),
         )
     except (KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:

@@ -108,8 +108,10 @@ class ElfImage:
             self._strtab = (table.link, self.contents(self.sections[table.link]))
         raw = self.contents(table)
         usable = len(raw) - len(raw) % _SYMBOL.size
-        for index, (name, info, other, section, value, size) in enumerate(_SYMBOL.iter_unpack(raw[:usable])):
-            yield ElfSymbol(index, name, info & 15, other, section, value, size)
+        for index, (name, info, visibility, section, value, size) in enumerate(
+            _SYMBOL.iter_unpack(raw[:usable])
+        ):
+            yield ElfSymbol(index, name, info & 15, visibility, section, value, size)
 
     def symbol_name(self, symbol: ElfSymbol) -> str:
         """The name of a symbol that ``symbols`` has yielded."""

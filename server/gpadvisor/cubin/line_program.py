@@ -63,18 +63,18 @@ def sequences(
 
     What it costs is bounded: a few bytes of a table can ask for any number of rows and names.
     """
-    found: list[Sequence] = []
+    result: list[Sequence] = []
     tables = Tables(line_strings, strings)
     rows = 0
     index = 0
     while index + 4 <= len(program):
-        before = len(found)
+        before = len(result)
         try:
-            index = _unit(program, index, tables, relocations, found, max_rows - rows)
-            rows += sum(len(sequence.rows) for sequence in found[before:])
+            index = _unit(program, index, tables, relocations, result, max_rows - rows)
+            rows += sum(len(sequence.rows) for sequence in result[before:])
         except DamagedLinesError as error:
-            return found, str(error)
-    return found, None
+            return result, str(error)
+    return result, None
 
 
 def _unit(
@@ -82,7 +82,7 @@ def _unit(
     index: int,
     tables: Tables,
     relocations: Mapping[int, tuple[int, int]],
-    found: list[Sequence],
+    result: list[Sequence],
     max_rows: int,
 ) -> int:
     """Read one unit; the offset behind it."""
@@ -98,7 +98,7 @@ def _unit(
         return end
     reader.end = end
     header = read_header(reader, offset_size, tables)
-    _Machine(reader, header, relocations, found, max_rows).run()
+    _Machine(reader, header, relocations, result, max_rows).run()
     return end
 
 
@@ -110,13 +110,13 @@ class _Machine:
         reader: Reader,
         header: Header,
         relocations: Mapping[int, tuple[int, int]],
-        found: list[Sequence],
+        result: list[Sequence],
         max_rows: int,
     ) -> None:
         self._reader = reader
         self._header = header
         self._relocations = relocations
-        self._found = found
+        self._found = result
         self._max_rows = max_rows
         self._begin()
 

@@ -28,10 +28,10 @@ def unescaped_path(path: str) -> str:
 
 
 def _characters(match: re.Match[str]) -> str:
-    run, last = match.group(1), match.group(2) or ""
-    for escaped, rest in ((run + last.replace("/", "\\"), ""), (run, last)):
+    run, final = match.group(1), match.group(2) or ""
+    for escaped, suffix in ((run + final.replace("/", "\\"), ""), (run, final)):
         try:
-            return bytes(int(octal, 8) for octal in escaped.split("\\")[1:]).decode("utf-8") + rest
+            return bytes(int(octal, 8) for octal in escaped.split("\\")[1:]).decode("utf-8") + suffix
         except UnicodeDecodeError:
             continue
     return match.group()
@@ -46,5 +46,5 @@ def demangle(name: str) -> str:
     # Reading its tables costs more than a tenth of a second of start-up, which most commands need not pay.
     import demangle as itanium  # noqa: PLC0415  # start-up time, as said above
 
-    own = name.rsplit("$", 1)[-1] if name.startswith("$") else name
-    return itanium.demangle(own or name, language="itanium", style="gnu")
+    symbol = name.rsplit("$", 1)[-1] if name.startswith("$") else name
+    return itanium.demangle(symbol or name, language="itanium", style="gnu")

@@ -112,10 +112,10 @@ def _sm_number(header: ElfHeader) -> int:
 
 def stamped(data: bytes, number: int) -> bytes:
     """A cubin with another SM version in its ELF flags; its code stays as it is."""
-    old, at = _sm_number(ElfImage(data).header), slice(_FLAGS_AT, _FLAGS_AT + 4)
+    old, flag_bytes = _sm_number(ElfImage(data).header), slice(_FLAGS_AT, _FLAGS_AT + 4)
     # The older dialect states the version of the machine code and that of the virtual code it comes from.
-    flags = bytes(number if byte == old else byte for byte in data[at])
-    return data[: at.start] + flags + data[at.stop :]
+    flags = bytes(number if byte == old else byte for byte in data[flag_bytes])
+    return data[: flag_bytes.start] + flags + data[flag_bytes.stop :]
 
 
 def _suffix(elf: ElfImage, number: int) -> str:
@@ -241,10 +241,10 @@ def _facts(elf: ElfImage, sections: Iterable[CodeSection]) -> Mapping[str, Kerne
         for symbol in section.symbols:
             if not symbol.is_entry:
                 continue
-            own = by_name.get(f"{_INFO}{symbol.name}")
+            info_section = by_name.get(f"{_INFO}{symbol.name}")
             memory = by_name.get(f".nv.shared.{symbol.name}")
             facts[symbol.name] = kernel_facts(
-                elf.contents(own) if own is not None else b"",
+                elf.contents(info_section) if info_section is not None else b"",
                 module,
                 symbol=symbol.elf_index,
                 section_flags=header.flags,

@@ -72,16 +72,16 @@ def joined(states: Iterable[Findings]) -> Findings:
     """The states of several inputs as one."""
     parts = list(states)
     return Findings(
-        examined=tuple(sorted({one for state in parts for one in state.examined}, key=_examined_order)),
-        known=tuple(sorted((one for state in parts for one in state.known), key=_known_order)),
+        examined=tuple(sorted({kernel for state in parts for kernel in state.examined}, key=_examined_order)),
+        known=tuple(sorted((finding for state in parts for finding in state.known), key=_known_order)),
     )
 
 
 def dump(state: Findings) -> str:
     """The file: a first line that says what it is, then one JSON object on each line, sorted."""
     rows: list[Mapping[str, Any]] = [_FORMAT]
-    rows += [_row(one) for one in sorted(set(state.examined), key=_examined_order)]
-    rows += [_row(one) for one in sorted(set(state.known), key=_known_order)]
+    rows += [_row(kernel) for kernel in sorted(set(state.examined), key=_examined_order)]
+    rows += [_row(finding) for finding in sorted(set(state.known), key=_known_order)]
     return "".join(json.dumps(row, ensure_ascii=True, allow_nan=False) + "\n" for row in rows)
 
 
@@ -97,18 +97,18 @@ def parse(data: bytes, name: str) -> Findings:
     if rows[0] != _FORMAT:
         raise BaselineError(f"{name} is a baseline of a newer gpadvisor; update gpadvisor, or write it again")
     examined: dict[Examined, None] = {}
-    known: dict[Known, None] = {}
+    values: dict[Known, None] = {}
     for number, row in enumerate(rows[1:], start=2):
         if row == _FORMAT:
             continue
         try:
             if "rule" in row:
-                known[_value(Known, row)] = None
+                values[_value(Known, row)] = None
             else:
                 examined[_value(Examined, row)] = None
         except ValueError as error:
             raise BaselineError(f"{name} is damaged in line {number} ({error}); write it again") from error
-    return Findings(examined=tuple(examined), known=tuple(known))
+    return Findings(examined=tuple(examined), known=tuple(values))
 
 
 def difference(baseline: Findings, findings: Findings) -> Difference:
@@ -117,93 +117,110 @@ def difference(baseline: Findings, findings: Findings) -> Difference:
     Equal fingerprints are the same suggestion, else the only one of a rule, kernel and file on both sides.
     """
     comparable, reasons = _comparable(baseline, findings)
-    found = [one for one in findings.known if (one.kernel, one.device) in comparable]
-    before = [one for one in baseline.known if (one.kernel, one.device) in comparable]
-    pairs = _pairs(before, found)
-    kernels = {one.kernel for one in findings.examined}
+    current = [finding for finding in findings.known if (finding.kernel, finding.device) in comparable]
+    before = [finding for finding in baseline.known if (finding.kernel, finding.device) in comparable]
+    pairs = _pairs(before, current)
+    kernels = {kernel.kernel for kernel in findings.examined}
     return Difference(
-        new=tuple(one for one in found if one not in pairs),
-        known=tuple(one for one in found if one in pairs),
-        fixed=tuple(one for one in before if one not in set(pairs.values())),
-        elsewhere=tuple(sorted({one.kernel for one in baseline.examined} - kernels)),
+        new=tuple(finding for finding in current if finding not in pairs),
+        known=tuple(finding for finding in current if finding in pairs),
+        fixed=tuple(finding for finding in before if finding not in set(pairs.values())),
+        elsewhere=tuple(sorted({kernel.kernel for kernel in baseline.examined} - kernels)),
         not_comparable=tuple(reasons),
     )
 
 
 def updated(baseline: Findings, findings: Findings, version: str) -> Findings:
     """The baseline with what was looked at replaced; the first version and a person's note are kept."""
-    visited = {(one.kernel, one.device) for one in findings.examined}
-    before = [one for one in baseline.known if (one.kernel, one.device) in visited]
+    visited = {(kernel.kernel, kernel.device) for kernel in findings.examined}
+    before = [finding for finding in baseline.known if (finding.kernel, finding.device) in visited]
     pairs = _pairs(before, findings.known)
     current = []
-    for one in findings.known:
-        old = pairs.get(one)
+    for finding in findings.known:
+        old = pairs.get(finding)
         current.append(
-            replace(one, since=old.since, note=old.note) if old is not None else replace(one, since=version)
+            replace(finding, since=old.since, note=old.note)
+            if old is not None
+            else replace(finding, since=version)
         )
     return Findings(
         examined=(
             *findings.examined,
-            *(one for one in baseline.examined if (one.kernel, one.device) not in visited),
+            *(kernel for kernel in baseline.examined if (kernel.kernel, kernel.device) not in visited),
         ),
-        known=(*current, *(one for one in baseline.known if (one.kernel, one.device) not in visited)),
+        known=(
+            *current,
+            *(finding for finding in baseline.known if (finding.kernel, finding.device) not in visited),
+        ),
     )
 
 
 def _comparable(baseline: Findings, findings: Findings) -> tuple[set[tuple[str, str]], list[str]]:
     """Kernels that both states saw alike, or that the baseline has never seen; and why others are not."""
-    known: dict[str, list[Examined]] = {}
-    for one in baseline.examined:
-        known.setdefault(one.kernel, []).append(one)
-    if baseline.examined and findings.examined and not any(one.kernel in known for one in findings.examined):
+    by_kernel: dict[str, list[Examined]] = {}
+    for kernel in baseline.examined:
+        by_kernel.setdefault(kernel.kernel, []).append(kernel)
+    if (
+        baseline.examined
+        and findings.examined
+        and not any(kernel.kernel in by_kernel for kernel in findings.examined)
+    ):
         return set(), ["no kernel of the baseline is in the input: it is another project's, or out of date"]
     comparable: set[tuple[str, str]] = set()
     reasons: dict[str, None] = {}
-    devices = {one.device for one in baseline.examined}
-    for one in findings.examined:
-        same = [old for old in known.get(one.kernel, ()) if old.device == one.device]
-        if not same and (one.kernel in known or (devices and one.device not in devices)):
-            of = ", ".join(sorted({old.device for old in known.get(one.kernel, baseline.examined)}))
-            reasons[f"{one.kernel} ran on {one.device}, the baseline is of {of}"] = None
-        elif same and not any(_same_compiler(old, one) for old in same):
+    devices = {kernel.device for kernel in baseline.examined}
+    for kernel in findings.examined:
+        same = [old for old in by_kernel.get(kernel.kernel, ()) if old.device == kernel.device]
+        if not same and (kernel.kernel in by_kernel or (devices and kernel.device not in devices)):
+            of = ", ".join(sorted({old.device for old in by_kernel.get(kernel.kernel, baseline.examined)}))
+            reasons[f"{kernel.kernel} ran on {kernel.device}, the baseline is of {of}"] = None
+        elif same and not any(_same_compiler(old, kernel) for old in same):
             of = ", ".join(sorted({old.compiler for old in same}))
-            reasons[f"{one.kernel} is compiled by CUDA {one.compiler}, the baseline's by {of}"] = None
+            reasons[f"{kernel.kernel} is compiled by CUDA {kernel.compiler}, the baseline's by {of}"] = None
         else:
-            comparable.add((one.kernel, one.device))
+            comparable.add((kernel.kernel, kernel.device))
     return comparable, list(reasons)
 
 
-def _same_compiler(examined: Examined, other: Examined) -> bool:
-    return not examined.compiler or not other.compiler or examined.compiler == other.compiler
+def _same_compiler(examined: Examined, earlier: Examined) -> bool:
+    return not examined.compiler or not earlier.compiler or examined.compiler == earlier.compiler
 
 
-def _pairs(before: Sequence[Known], now: Sequence[Known]) -> dict[Known, Known]:
+def _pairs(before: Sequence[Known], current: Sequence[Known]) -> dict[Known, Known]:
     """Entries of now, each with its entry before."""
-    by_print = {(one.fingerprint, one.device): one for one in before}
-    pairs = {one: by_print[key] for one in now if (key := (one.fingerprint, one.device)) in by_print}
-    taken = set(pairs.values())
-    left = [one for one in before if one not in taken]
-    rest = [one for one in now if one not in pairs]
-    old_places, new_places = Counter(map(_place, left)), Counter(map(_place, rest))
-    alone = {_place(one): one for one in left if old_places[_place(one)] == 1}
-    pairs |= {one: alone[at] for one in rest if new_places[at := _place(one)] == 1 and at in alone}
+    by_print = {(finding.fingerprint, finding.device): finding for finding in before}
+    pairs = {
+        finding: by_print[key]
+        for finding in current
+        if (key := (finding.fingerprint, finding.device)) in by_print
+    }
+    paired = set(pairs.values())
+    unpaired = [finding for finding in before if finding not in paired]
+    unpaired_now = [finding for finding in current if finding not in pairs]
+    old_places, new_places = Counter(map(_place, unpaired)), Counter(map(_place, unpaired_now))
+    alone = {_place(finding): finding for finding in unpaired if old_places[_place(finding)] == 1}
+    pairs |= {
+        finding: alone[place]
+        for finding in unpaired_now
+        if new_places[place := _place(finding)] == 1 and place in alone
+    }
     return pairs
 
 
-def _place(one: Known) -> tuple[str, ...]:
-    return one.rule, one.kernel, one.file, one.device
+def _place(finding: Known) -> tuple[str, ...]:
+    return finding.rule, finding.kernel, finding.file, finding.device
 
 
-def _known_order(one: Known) -> tuple[str, ...]:
-    return one.kernel, one.rule, one.file, one.device, one.fingerprint
+def _known_order(finding: Known) -> tuple[str, ...]:
+    return finding.kernel, finding.rule, finding.file, finding.device, finding.fingerprint
 
 
 def _examined_order(examined: Examined) -> tuple[str, ...]:
     return examined.kernel, examined.device, examined.compiler
 
 
-def _row(one: Known | Examined) -> Mapping[str, Any]:
-    return {name: value for name, value in asdict(one).items() if value not in {None, ""}}
+def _row(value: Known | Examined) -> Mapping[str, Any]:
+    return {name: value for name, value in asdict(value).items() if value not in {None, ""}}
 
 
 def _rows(data: bytes, name: str) -> list[Mapping[str, Any]]:

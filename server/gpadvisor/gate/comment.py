@@ -29,44 +29,44 @@ def marker(name: str) -> str:
 
 
 def comment_text(
-    verdict: str, why: Sequence[str], found: Difference | None, gates: str, advice: Sequence[str]
+    verdict: str, why: Sequence[str], changes: Difference | None, gates: str, advice: Sequence[str]
 ) -> str:
     """Markdown without its marker.
 
     Args:
         verdict: "pass", "fail" or "inconclusive".
         why: sentences on what decided it.
-        found: the advice beside a baseline, if there is one.
+        changes: the advice beside a baseline, if there is one.
         gates: Markdown of a comparison; empty where nothing was compared.
         advice: Markdown of each input.
     """
-    why, found = cleaned(tuple(why)), cleaned(found)
+    why, changes = cleaned(tuple(why)), cleaned(changes)
     parts = [f"### gpadvisor: {verdict}", *(f"- {prose(reason)}" for reason in why)]
-    if found is not None:
-        counts = f"{len(found.new)} new, {len(found.known)} known, {len(found.fixed)} fixed"
+    if changes is not None:
+        counts = f"{len(changes.new)} new, {len(changes.known)} known, {len(changes.fixed)} fixed"
         parts += ["", f"Advice beside the baseline: {counts}."]
-        parts += _rows("New", found.new) + _rows("Fixed", found.fixed)
-        parts += [f"- not comparable: {prose(reason)}" for reason in found.not_comparable[:_SHOWN]]
-        if found.elsewhere:
-            names = ", ".join(code(name) for name in found.elsewhere[:_SHOWN])
+        parts += _rows("New", changes.new) + _rows("Fixed", changes.fixed)
+        parts += [f"- not comparable: {prose(reason)}" for reason in changes.not_comparable[:_SHOWN]]
+        if changes.elsewhere:
+            names = ", ".join(code(name) for name in changes.elsewhere[:_SHOWN])
             parts += ["", f"Not looked at here: {names}."]
     if gates:
         parts += ["", gates.strip()]
     return _with_folded("\n".join(parts), "\n\n---\n\n".join(text.strip() for text in advice))
 
 
-def _rows(title: str, every: Sequence[Known]) -> list[str]:
-    if not every:
+def _rows(title: str, findings: Sequence[Known]) -> list[str]:
+    if not findings:
         return []
-    rows = [_row(title, one) for one in every[:_SHOWN]]
-    more = [f"| | | and {len(every) - _SHOWN} more | | |"] if len(every) > _SHOWN else []
+    rows = [_row(title, finding) for finding in findings[:_SHOWN]]
+    more = [f"| | | and {len(findings) - _SHOWN} more | | |"] if len(findings) > _SHOWN else []
     return ["", "| | rule | kernel | file | expected |", "|---|---|---|---|---:|", *rows, *more]
 
 
-def _row(title: str, one: Known) -> str:
-    expected = "" if one.expected is None else f"{one.expected:.2f}x"
-    file = code(one.file, cell=True) if one.file else ""
-    return f"| {title} | {prose(one.rule)} | {code(one.kernel, cell=True)} | {file} | {expected} |"
+def _row(title: str, finding: Known) -> str:
+    expected = "" if finding.expected is None else f"{finding.expected:.2f}x"
+    file = code(finding.file, cell=True) if finding.file else ""
+    return f"| {title} | {prose(finding.rule)} | {code(finding.kernel, cell=True)} | {file} | {expected} |"
 
 
 def _with_folded(text: str, advice: str) -> str:
@@ -74,5 +74,5 @@ def _with_folded(text: str, advice: str) -> str:
     head, end = "\n\n<details><summary>All advice</summary>\n\n", "\n\n</details>\n"
     if advice and len(text) + len(head) + len(advice) + len(end) <= MAX_TEXT:
         return text + head + advice + end
-    rest = "\n\nThe advice is too long for a comment; it is in the job's log.\n" if advice else "\n"
-    return text[: MAX_TEXT - len(rest)] + rest
+    ending = "\n\nThe advice is too long for a comment; it is in the job's log.\n" if advice else "\n"
+    return text[: MAX_TEXT - len(ending)] + ending

@@ -29,10 +29,11 @@ def gate_text(checks: Sequence[GateCheck], width: int) -> str:
 def gate_markdown(checks: Sequence[GateCheck]) -> str:
     """The verdict and a table, for a comment on a pull request or a job's summary."""
     rows = [
-        f"| {_SIGN[one.outcome]} | {code(one.limit, cell=True)} "
-        f"| {code(short_name(one.kernel, _NAME), cell=True)} "
-        f"| {_value(one, one.before)} | {_value(one, one.after)} | {_change(one)} | {prose(one.reason)} |"
-        for one in cleaned(tuple(checks))
+        f"| {_SIGN[check.outcome]} | {code(check.limit, cell=True)} "
+        f"| {code(short_name(check.kernel, _NAME), cell=True)} "
+        f"| {_value(check, check.before)} | {_value(check, check.after)} | {_change(check)} |"
+        f" {prose(check.reason)} |"
+        for check in cleaned(tuple(checks))
     ]
     head = ["| | limit | kernel | before | after | change | |", "|---|---|---|--:|--:|--:|---|"]
     return "\n".join([f"**gpadvisor: {verdict(checks).value}**", "", *head, *rows]) + "\n"
@@ -79,12 +80,15 @@ def gate_junit(checks: Sequence[GateCheck]) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
 
 
-def _sentence(one: GateCheck) -> str:
+def _sentence(check: GateCheck) -> str:
     values = ""
-    if one.before is not None and one.after is not None:
-        values = f"{one.quantity} {_value(one, one.before)} -> {_value(one, one.after)} ({_change(one)})"
-    kernel = short_name(one.kernel, _NAME) if one.kernel else ""
-    return ": ".join(part for part in (kernel, values, one.reason) if part)
+    if check.before is not None and check.after is not None:
+        values = (
+            f"{check.quantity} {_value(check, check.before)} -> {_value(check, check.after)}"
+            f" ({_change(check)})"
+        )
+    kernel = short_name(check.kernel, _NAME) if check.kernel else ""
+    return ": ".join(part for part in (kernel, values, check.reason) if part)
 
 
 def _value(check: GateCheck, value: float | None) -> str:

@@ -87,15 +87,15 @@ def parse(data: bytes, name: str) -> Ledger:
         raise LedgerError(f"{name} is no ledger of gpadvisor; give another file, --ledger makes it")
     if rows[0] != _FORMAT:
         raise LedgerError(f"{name} is a ledger of a newer gpadvisor; update gpadvisor")
-    found: dict[PredictionOutcome, None] = {}
+    outcomes: dict[PredictionOutcome, None] = {}
     damaged = 0
     for row in rows[1:]:
         outcome = None if row is None else _outcome(row)
         if outcome is not None:
-            found[outcome] = None
+            outcomes[outcome] = None
         elif row != _FORMAT:
             damaged += 1
-    return Ledger(outcomes=tuple(found), damaged=damaged)
+    return Ledger(outcomes=tuple(outcomes), damaged=damaged)
 
 
 def appended(data: bytes, name: str, outcomes: Sequence[PredictionOutcome]) -> bytes:
@@ -104,12 +104,12 @@ def appended(data: bytes, name: str, outcomes: Sequence[PredictionOutcome]) -> b
     Raises:
         LedgerError: the file is no ledger.
     """
-    known = {_key(outcome) for outcome in parse(data, name).outcomes}
-    new = [one for one in outcomes if _key(one) not in known]
+    keys = {_key(outcome) for outcome in parse(data, name).outcomes}
+    new = [outcome for outcome in outcomes if _key(outcome) not in keys]
     if not new:
         return b""
     rows: list[Mapping[str, Any]] = [] if data.strip() else [_FORMAT]
-    rows += [_values(one) for one in new]
+    rows += [_values(outcome) for outcome in new]
     text = "".join(json.dumps(row, ensure_ascii=True, allow_nan=False) + "\n" for row in rows)
     return (b"\n" if data and not data.endswith(b"\n") else b"") + text.encode()
 
@@ -123,13 +123,13 @@ def records(outcomes: Iterable[PredictionOutcome]) -> tuple[RuleRecord, ...]:
     return tuple(
         RuleRecord(
             rule=rule,
-            pairs=len(found),
-            inside=sum(one.inside for one in found),
-            below=sum(one.achieved < one.low for one in found),
-            above=sum(one.achieved > one.high for one in found),
-            bias=statistics.median(one.achieved / one.expected for one in found),
+            pairs=len(outcomes_of_rule),
+            inside=sum(outcome.inside for outcome in outcomes_of_rule),
+            below=sum(outcome.achieved < outcome.low for outcome in outcomes_of_rule),
+            above=sum(outcome.achieved > outcome.high for outcome in outcomes_of_rule),
+            bias=statistics.median(outcome.achieved / outcome.expected for outcome in outcomes_of_rule),
         )
-        for rule, found in sorted(by_rule.items())
+        for rule, outcomes_of_rule in sorted(by_rule.items())
     )
 
 

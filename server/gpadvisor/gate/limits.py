@@ -86,16 +86,16 @@ def parse_limit(text: str) -> GateLimit:
         ValueError: it is none; the text says what would be.
     """
     pattern = None
-    rest = text
+    limit_text = text
     if text.startswith("kernel="):
-        expression, _, rest = text.removeprefix("kernel=").rpartition(":")
+        expression, _, limit_text = text.removeprefix("kernel=").rpartition(":")
         try:
             pattern = re.compile(expression)
         except re.error as error:
             raise ValueError(f"'{expression}' is not a regular expression: {error}") from error
         if not expression:
             raise ValueError(f"'{text}' is not kernel=REGEX:LIMIT, such as kernel=gemm:3%")
-    match = _LIMIT.fullmatch(rest)
+    match = _LIMIT.fullmatch(limit_text)
     name = None if match is None else match["name"] or TIME
     if match is None or name not in {TIME, *COUNTERS}:
         names = ", ".join(COUNTERS)

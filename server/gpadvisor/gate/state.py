@@ -26,7 +26,7 @@ def state_of(advice: Advice, sources: Mapping[str, str], compilers: Mapping[str,
     """
     advice = cleaned(advice)
     prints = Fingerprints(make_page(advice, width=0, color=False, sources=sources))
-    known, examined = [], []
+    live, examined = [], []
     for kernel in advice.kernels:
         if any(problem.code is ProblemCode.NO_DISASSEMBLY for problem in kernel.problems):
             continue  # what rules would have found is not known
@@ -36,7 +36,7 @@ def state_of(advice: Advice, sources: Mapping[str, str], compilers: Mapping[str,
             place = primary(suggestion)
             fingerprint = prints.of(kernel, suggestion, place)  # also of silenced ones: it numbers equal ones
             if suggestion.suppressed is None:
-                known.append(
+                live.append(
                     Known(
                         kernel=name,
                         rule=suggestion.code,
@@ -48,7 +48,7 @@ def state_of(advice: Advice, sources: Mapping[str, str], compilers: Mapping[str,
                         high=_rounded(suggestion.speedup.high if suggestion.speedup else None),
                     )
                 )
-    return Findings(examined=tuple(examined), known=tuple(known))
+    return Findings(examined=tuple(examined), known=tuple(live))
 
 
 def _rounded(value: float | None) -> float | None:

@@ -32,7 +32,7 @@ class Background:
 
     async def stop(self, ours: asyncio.Task[Any] | None) -> None:
         """Stop everything but the task that asks for it."""
-        others = [task for task in self._tasks if task is not ours]
-        for task in others:
+        running = [task for task in self._tasks if task is not ours]
+        for task in running:
             task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)

@@ -41,9 +41,9 @@ class Client:
         if self._state.now.client.own:
             self._server.protocol.notify(method, params)
 
-    def publish(self, uri: str, version: int | None, found: list[lsp.Diagnostic]) -> None:
+    def publish(self, uri: str, version: int | None, diagnostics: list[lsp.Diagnostic]) -> None:
         """All diagnostics of a file."""
-        params = lsp.PublishDiagnosticsParams(uri=uri, version=version, diagnostics=found)
+        params = lsp.PublishDiagnosticsParams(uri=uri, version=version, diagnostics=diagnostics)
         self._server.text_document_publish_diagnostics(params)
 
     def say(self, message: str, kind: lsp.MessageType = lsp.MessageType.Info) -> None:
@@ -90,11 +90,11 @@ class Client:
         params = lsp.ConfigurationParams(items=[*items, lsp.ConfigurationItem(section=section)])
         return await self._server.workspace_configuration_async(params)
 
-    async def register(self, wanted: Mapping[str, object]) -> None:
+    async def register(self, options_of: Mapping[str, object]) -> None:
         """Ask for messages by their methods, with the options of each."""
         registrations = [
             lsp.Registration(id=f"gpadvisor-{method}", method=method, register_options=options)
-            for method, options in wanted.items()
+            for method, options in options_of.items()
         ]
         if registrations:
             with contextlib.suppress(Exception):

@@ -30,11 +30,11 @@ def register(server: LanguageServer, session: Session) -> None:
 
     @server.command(protocol.ANALYZE_FILE)
     async def analyze(*words: Any) -> None:
-        await answered(sources.analyse(_source(state.now, words), asked=True))
+        await answered(sources.analyse(_source(state.now, words), on_request=True))
 
     @server.command(protocol.MODEL_FILE)
     async def model(*words: Any) -> None:
-        await answered(sources.analyse(_source(state.now, words), asked=True, model=True))
+        await answered(sources.analyse(_source(state.now, words), on_request=True, model=True))
 
     @server.command(protocol.IMPORT_PROFILE)
     async def import_profile(*words: Any) -> None:
@@ -72,9 +72,9 @@ def register_shown(server: LanguageServer, session: Session) -> None:
 
     @server.command(protocol.TOGGLE_ANNOTATIONS)
     def toggle(*_words: Any) -> bool:
-        shown = session.state.toggle_annotations()
+        visible = session.state.toggle_annotations()
         session.publisher.everything()
-        return shown
+        return visible
 
     @server.command(protocol.APPLY_FIX)
     async def apply_fix(*words: Any) -> bool:
@@ -111,10 +111,10 @@ def _source(snapshot: Snapshot, words: tuple[object, ...]) -> str:
 def _profile(snapshot: Snapshot, words: tuple[object, ...]) -> str:
     """The path of a profile that may be read."""
     with refusing():
-        given = _word(words, 0, "the path of a profile")
-        path = file_path(given) if given.startswith("file:") else str(Path(given).expanduser().absolute())
+        word = _word(words, 0, "the path of a profile")
+        path = file_path(word) if word.startswith("file:") else str(Path(word).expanduser().absolute())
         if path is None or not can_be_path(path):
-            raise UsageError(f"{given!a} is no file on this machine")
+            raise UsageError(f"{word!a} is no file on this machine")
         if not snapshot.may_read(path):
             raise UsageError("the workspace is not trusted: no profile is read")
         return path

@@ -64,36 +64,36 @@ class Converter:
         return lsp.Location(uri=self.snapshot.uri_of(path), range=lsp.Range(start=start, end=end))
 
     def diagnostic(
-        self, shown: Shown, text: Text, layer: PlacedLayer, local: Mapping[str, str]
+        self, finding_words: Shown, text: Text, layer: PlacedLayer, local: Mapping[str, str]
     ) -> lsp.Diagnostic:
         """One diagnostic; related places go into the message where the client shows none."""
-        message = shown.message
+        message = finding_words.message
         related = None
         if self.client.related_information:
             related = [
                 lsp.DiagnosticRelatedInformation(location=location, message=entry.message)
-                for entry in shown.related
+                for entry in finding_words.related
                 if (location := self.location(entry.place, local)) is not None
             ]
-        elif shown.related:
+        elif finding_words.related:
             lines = [
                 f"{PurePath(entry.place.file).name}:{entry.place.line}: {entry.message}"
-                for entry in shown.related
+                for entry in finding_words.related
             ]
             message = "\n".join([message, *lines])
         page = None
-        if shown.page is not None and self.client.code_description:
-            page = lsp.CodeDescription(href=shown.page)
+        if finding_words.page is not None and self.client.code_description:
+            page = lsp.CodeDescription(href=finding_words.page)
         return lsp.Diagnostic(
-            range=self.range(text, shown.line, shown.start, shown.end),
+            range=self.range(text, finding_words.line, finding_words.start, finding_words.end),
             message=message,
-            severity=_SEVERITIES[shown.severity],
-            code=shown.code,
+            severity=_SEVERITIES[finding_words.severity],
+            code=finding_words.code,
             code_description=page,
             source=SOURCE,
-            tags=[lsp.DiagnosticTag.Unnecessary] if shown.faded else None,
+            tags=[lsp.DiagnosticTag.Unnecessary] if finding_words.faded else None,
             related_information=related or None,
-            data={"finding": shown.id, "profile": layer.analysis.sha256}
+            data={"finding": finding_words.id, "profile": layer.analysis.sha256}
             if self.client.diagnostic_data
             else None,
         )
@@ -110,10 +110,11 @@ class Converter:
         return lsp.InlayHintLabelPart(value=part.text, tooltip=part.tooltip, location=place)
 
 
-def overlaps(diagnostics: Sequence[lsp.Diagnostic], wanted: lsp.Range) -> list[lsp.Diagnostic]:
+def overlaps(diagnostics: Sequence[lsp.Diagnostic], selection: lsp.Range) -> list[lsp.Diagnostic]:
     """Those on lines of a range."""
     return [
         diagnostic
         for diagnostic in diagnostics
-        if diagnostic.range.start.line <= wanted.end.line and diagnostic.range.end.line >= wanted.start.line
+        if diagnostic.range.start.line <= selection.end.line
+        and diagnostic.range.end.line >= selection.start.line
     ]

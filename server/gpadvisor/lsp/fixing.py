@@ -77,22 +77,24 @@ class Fixes:
         They are compiled one after another; what is not known within the time is taken for useful. Where
         nobody waits, few are begun: a cursor passes many lines.
         """
-        asked = [offer for offer in offers if offer.fix.checkable and offer.fix.edits and not offer.fix.flag]
+        to_check = [
+            offer for offer in offers if offer.fix.checkable and offer.fix.edits and not offer.fix.flag
+        ]
         waiting = sum(not task.done() for task in self._tried.values())
-        for offer in asked:
+        for offer in to_check:
             key = offer.fix.id, offer.text.source
             if key not in self._tried and (seconds or waiting < _WAITING):
                 self._tried[key] = self._background.start(self._try(offer))
                 waiting += 1
         while len(self._tried) > _KEPT:
             self._tried.popitem(last=False)[1].cancel()
-        tries = {offer.fix.id: self._tried.get((offer.fix.id, offer.text.source)) for offer in asked}
+        tries = {offer.fix.id: self._tried.get((offer.fix.id, offer.text.source)) for offer in to_check}
         running = [task for task in tries.values() if task is not None]
         if running and seconds:
             await asyncio.wait(running, timeout=seconds)
         return {
-            at
-            for at, task in tries.items()
+            fix_id
+            for fix_id, task in tries.items()
             if task is not None and task.done() and not task.cancelled() and task.result() is False
         }
 
@@ -144,8 +146,8 @@ class Fixes:
         arguments = check_arguments(self._state.now, offer)
         seconds = self._state.now.settings_of(offer.path).analysis_timeout_seconds
 
-        def work(said: Callable[[str], None]) -> Awaitable[Any]:
-            return self._workers.run("check", arguments, timeout_seconds=seconds, progress=said)
+        def work(progress: Callable[[str], None]) -> Awaitable[Any]:
+            return self._workers.run("check", arguments, timeout_seconds=seconds, progress=progress)
 
         try:
             data = await self._client.with_progress(f"checking {offer.fix.code}", work)

@@ -47,10 +47,10 @@ class Inputs:
         task = asyncio.ensure_future(self._guarded(path, work))
         answer = asyncio.ensure_future(self._answer(task))
         answer.add_done_callback(_heard)
-        known = self._tasks.get(key)
-        if known is not None:
-            self._newer[known] = answer
-            known.cancel()
+        running = self._tasks.get(key)
+        if running is not None:
+            self._newer[running] = answer
+            running.cancel()
         task.add_done_callback(lambda _: work.close())  # where the task was cancelled before it began
         self._tasks[key] = task
         self._state.begun(key)
@@ -71,12 +71,12 @@ class Inputs:
         for task in self._tasks.values():
             task.cancel()
 
-    async def profiles_read(self, wanted: Callable[[str], bool] = lambda _: True) -> None:
+    async def profiles_read(self, matches: Callable[[str], bool] = lambda _: True) -> None:
         """Wait for the profiles that are being read, or those of them at certain paths."""
         reading = [
             task
             for key, task in self._tasks.items()
-            if key.startswith(PROFILE) and wanted(key.removeprefix(PROFILE))
+            if key.startswith(PROFILE) and matches(key.removeprefix(PROFILE))
         ]
         if reading:
             await asyncio.wait(reading)
@@ -110,7 +110,7 @@ class Inputs:
 
     async def _guarded(self, path: str, work: Coroutine[Any, Any, None]) -> None:
         """Keep the sentence of what went wrong for the status; say aloud what concerns the server itself."""
-        self._state.has_kernels(path, known=True)
+        self._state.has_kernels(path, has=True)
         try:
             await work
         except asyncio.CancelledError:
@@ -118,7 +118,7 @@ class Inputs:
         except NoDeviceCodeError as error:
             log.info("%s: %s", path, error)
             self._well(path)
-            self._state.has_kernels(path, known=False)
+            self._state.has_kernels(path, has=False)
             self._publisher.analyses_changed(self._state.remove(SOURCE + path))
             raise
         except GpadvisorError as error:
@@ -135,8 +135,10 @@ class Inputs:
     async def _failed(self, path: str, error: GpadvisorError) -> None:
         self._state.failed(path, str(error))
         if path.endswith(SOURCES):
-            said = error.messages if isinstance(error, JobError) else ()
-            self._state.failed(path, str(error), await asyncio.to_thread(complaint, path, str(error), said))
+            messages = error.messages if isinstance(error, JobError) else ()
+            self._state.failed(
+                path, str(error), await asyncio.to_thread(complaint, path, str(error), messages)
+            )
             self._publisher.soon([path])
         if isinstance(error, WorkerError):
             self._client.say_once(str(error))
@@ -152,12 +154,12 @@ class Inputs:
         """What a worker answers; what was looked at last goes first."""
         self._publisher.say_all()
 
-        def begin(said: Callable[[str], None]) -> Any:
+        def begin(progress: Callable[[str], None]) -> Any:
             return self._workers.run(
                 job,
                 arguments,
                 timeout_seconds=seconds,
-                progress=said,
+                progress=progress,
                 rank=lambda: self._state.rank(arguments["path"]),
             )
 
@@ -173,9 +175,9 @@ class Inputs:
         while len(self._remembered) > _REMEMBERED:
             self._remembered.popitem(last=False)
 
-    def forget(self, wanted: Callable[[str], bool]) -> None:
+    def forget(self, matches: Callable[[str], bool]) -> None:
         """Forget results by their digests."""
-        for digest in [one for one in self._remembered if wanted(one)]:
+        for digest in [digest for digest in self._remembered if matches(digest)]:
             del self._remembered[digest]
 
 

@@ -41,13 +41,13 @@ def _warm(_arguments: dict[str, Any], _said: Said) -> object:
     return None
 
 
-def _analyse(arguments: dict[str, Any], said: Said) -> object:
+def _analyse(arguments: dict[str, Any], progress: Said) -> object:
     path = Path(arguments["path"])
     request = _request(arguments, path)
-    advised, shown = advise_and_show(path, request, said, _cache())
+    advised, contents = advise_and_show(path, request, progress, _cache())
     launches = launch_facts(advised.analysis.kernels)
     more = arguments.get("model") == "later" and _models("known", request.settings, path)
-    answer = {"analysis": to_json(shown), "launches": to_json(launches), "models": more}
+    answer = {"analysis": to_json(contents), "launches": to_json(launches), "models": more}
     if advised.analysis.profile is not None:
         keep_answer(request, advised, answer)
     return answer
@@ -77,7 +77,7 @@ def _find_fixes(arguments: dict[str, Any], _said: Said) -> object:
     return to_json(fixes)
 
 
-def _check_fix(arguments: dict[str, Any], said: Said) -> object:
+def _check_fix(arguments: dict[str, Any], progress: Said) -> object:
     path = Path(arguments["path"])
     return to_json(
         check_fix(
@@ -85,7 +85,7 @@ def _check_fix(arguments: dict[str, Any], said: Said) -> object:
             str(arguments["text"]),
             from_json(arguments["fix"], Fix),
             request=_request(arguments, path),
-            progress=said,
+            progress=progress,
             cache=_cache(),
             kernel=arguments["kernel"],
             units=[Path(unit) for unit in arguments["units"]],
@@ -97,30 +97,30 @@ def _write_flag(arguments: dict[str, Any], _said: Said) -> object:
     return str(write_flag(Path(arguments["path"]), Path(arguments["root"]), str(arguments["flag"])))
 
 
-def _sass(arguments: dict[str, Any], said: Said) -> object:
+def _sass(arguments: dict[str, Any], progress: Said) -> object:
     path = Path(arguments["path"])
     request = _request(arguments, path)
-    return to_json(sass_for_editor(path, request, said, _cache(), kernel=arguments["kernel"]))
+    return to_json(sass_for_editor(path, request, progress, _cache(), kernel=arguments["kernel"]))
 
 
-def _compare(arguments: dict[str, Any], said: Said) -> object:
+def _compare(arguments: dict[str, Any], progress: Said) -> object:
     from gpadvisor.pipeline.compare import compare_for_editor  # noqa: PLC0415  # seldom asked for
 
     before, after = Path(arguments["before"]), Path(arguments["after"])
     requests = _request(arguments, before), _request(arguments, after)
-    return to_json(compare_for_editor(before, requests[0], after, requests[1], said))
+    return to_json(compare_for_editor(before, requests[0], after, requests[1], progress))
 
 
-def _page(arguments: dict[str, Any], said: Said) -> object:
+def _page(arguments: dict[str, Any], progress: Said) -> object:
     from gpadvisor.editor.contents.page import page_contents  # noqa: PLC0415  # brings every view
 
     path, before = Path(arguments["path"]), arguments.get("before")
     request = replace(_request(arguments, path), prefer_launch=True)
     first = None if before is None else (Path(before), _request({**arguments, "launch": None}, Path(before)))
-    made = page_contents(path, request, said, _cache(), before=first)
+    page = page_contents(path, request, progress, _cache(), before=first)
     return {
-        "document": json.dumps(made.document, allow_nan=False, separators=(",", ":")),
-        "files": made.files,
+        "document": json.dumps(page.document, allow_nan=False, separators=(",", ":")),
+        "files": page.files,
     }
 
 
@@ -131,10 +131,10 @@ def _doctor(_arguments: dict[str, Any], _said: Said) -> object:
     return render_text(examine_machine(), width=100, color=False)
 
 
-def _tool(arguments: dict[str, Any], said: Said) -> object:
+def _tool(arguments: dict[str, Any], progress: Said) -> object:
     from gpadvisor.agents.jobs import answer_tool  # noqa: PLC0415  # brings every view
 
-    return answer_tool(arguments, said)
+    return answer_tool(arguments, progress)
 
 
 def _request(arguments: dict[str, Any], path: Path) -> Request:
@@ -150,10 +150,10 @@ def _request(arguments: dict[str, Any], path: Path) -> Request:
     )
 
 
-def _models(wanted: object, settings: Settings, path: Path) -> bool:
+def _models(mode: object, settings: Settings, path: Path) -> bool:
     """Whether kernels are simulated: when asked, or where the text names one whose launch is stated."""
-    if wanted != "known" or not settings.launches:
-        return wanted == "asked"
+    if mode != "known" or not settings.launches:
+        return mode == "asked"
     with open_file(path) as stream:
         text = stream.read(_MAX_LOOKED_AT)
     return any(name.encode() in text for name in settings.launches)

@@ -55,9 +55,9 @@ def kept_answer(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def keep_answer(request: Request, advised: AdvisedFile, answer: object) -> None:
     """Keep the answer for profiles, unless something has failed in passing or was compiled for it."""
-    cache, wanted = Cache(cache_folder()), advised.wanted_sources
+    cache, sources = Cache(cache_folder()), advised.wanted_sources
     if cache.is_on and advised.lasting and advised.analysis.source_lines.beside is None:
-        entry = {"wanted": wanted, "sources": fingerprint(request.root, wanted), "answer": answer}
+        entry = {"wanted": sources, "sources": fingerprint(request.root, sources), "answer": answer}
         with contextlib.suppress(OSError):  # an input may be gone by now
             cache.put(_key(advised.analysis.path, request), json.dumps(entry).encode())
 

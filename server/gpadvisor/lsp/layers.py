@@ -61,31 +61,31 @@ def layers_of(candidates: Sequence[tuple[Entry, FileAnalysis]]) -> tuple[Layer, 
             if not (layers and layers[-1].entry.is_run):
                 layers.append(Layer(entry=entry, analysis=entry.analysis, file=file))
             continue
-        here = _kernels_in(file)
-        shown = here - visited if entry.is_profile else here
-        visited |= here
-        if shown or not here:
-            layers.append(_restricted(entry, file, shown, whole=shown == here))
+        in_file = _kernels_in(file)
+        visible = in_file - visited if entry.is_profile else in_file
+        visited |= in_file
+        if visible or not in_file:
+            layers.append(_restricted(entry, file, visible, all_of_file=visible == in_file))
     return tuple(layers)
 
 
 def _kernels_in(file: FileAnalysis) -> frozenset[str]:
     """Mangled names of kernels with samples or findings in a file."""
-    found = {line.kernel for line in file.lines}
-    return frozenset(found | {finding.kernel for finding in file.findings})
+    sampled = {line.kernel for line in file.lines}
+    return frozenset(sampled | {finding.kernel for finding in file.findings})
 
 
-def _restricted(entry: Entry, file: FileAnalysis, shown: frozenset[str], *, whole: bool) -> Layer:
-    if whole:
+def _restricted(entry: Entry, file: FileAnalysis, visible: frozenset[str], *, all_of_file: bool) -> Layer:
+    if all_of_file:
         return Layer(entry=entry, analysis=entry.analysis, file=file)
-    kernels = tuple(kernel for kernel in entry.analysis.kernels if kernel.kernel in shown)
+    kernels = tuple(kernel for kernel in entry.analysis.kernels if kernel.kernel in visible)
     return Layer(
         entry=entry,
         analysis=replace(entry.analysis, kernels=kernels),
         file=replace(
             file,
-            findings=tuple(finding for finding in file.findings if finding.kernel in shown),
-            lines=tuple(line for line in file.lines if line.kernel in shown),
+            findings=tuple(finding for finding in file.findings if finding.kernel in visible),
+            lines=tuple(line for line in file.lines if line.kernel in visible),
         ),
     )
 
@@ -98,20 +98,20 @@ def settled(layers: Sequence[PlacedLayer]) -> tuple[PlacedLayer, ...]:
     code brings no lens. Comments are judged by all of them together.
     """
     done: list[PlacedLayer] = []
-    said: set[tuple[str, int]] = set()
+    placed_rules: set[tuple[str, int]] = set()
     measured: set[str] = set()
     judged: dict[int, set[str]] = {}
     for layer in layers:
         placed_layer = layer
         if not layer.entry.is_profile and done:
-            placed_layer = _without(layer, said, judged, measured)
+            placed_layer = _without(layer, placed_rules, judged, measured)
         done.append(placed_layer)
-        said |= {(one.finding.code, one.line) for one in placed_layer.file.findings}
+        placed_rules |= {(placed.finding.code, placed.line) for placed in placed_layer.file.findings}
         if layer.entry.is_profile:
             names = {kernel.kernel for kernel in layer.analysis.kernels}
             measured |= names
-            for now in _fresh_lines(layer.file):
-                judged.setdefault(now, set()).update(names)
+            for line in _fresh_lines(layer.file):
+                judged.setdefault(line, set()).update(names)
     return tuple(_without_useful(layer, layers) for layer in done)
 
 
@@ -125,16 +125,17 @@ def _without_useful(layer: PlacedLayer, layers: Sequence[PlacedLayer]) -> Placed
 def _fresh_lines(file: PlacedFile) -> set[int]:
     """Today's lines that stand as the profile saw them."""
     pairs = {**file.map.kept, **file.map.moved}
-    return {now for then, now in pairs.items() if file.map.now(then)[1] is Freshness.FRESH}
+    return {line_today for then, line_today in pairs.items() if file.map.now(then)[1] is Freshness.FRESH}
 
 
 def _without(
-    layer: PlacedLayer, said: set[tuple[str, int]], judged: Mapping[int, set[str]], measured: set[str]
+    layer: PlacedLayer, placed_rules: set[tuple[str, int]], judged: Mapping[int, set[str]], measured: set[str]
 ) -> PlacedLayer:
     findings = tuple(
-        one
-        for one in layer.file.findings
-        if (one.finding.code, one.line) not in said and one.finding.kernel not in judged.get(one.line, ())
+        placed
+        for placed in layer.file.findings
+        if (placed.finding.code, placed.line) not in placed_rules
+        and placed.finding.kernel not in judged.get(placed.line, ())
     )
     kernels = tuple(kernel for kernel in layer.analysis.kernels if kernel.kernel not in measured)
     lines = tuple(placed_line for placed_line in layer.file.lines if placed_line.data.kernel not in measured)

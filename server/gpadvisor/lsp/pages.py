@@ -23,10 +23,10 @@ def write_rule_pages() -> str | None:
     folder = base / "pages" / __version__
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        stamp, now = folder / _STAMP, installation_digest().encode()
-        if not _is(stamp, now):
+        stamp, digest = folder / _STAMP, installation_digest().encode()
+        if not _is(stamp, digest):
             _write(folder)
-            write_atomically(stamp, now)
+            write_atomically(stamp, digest)
     except OSError:
         return None
     return f"{folder.resolve().as_uri()}/{{code}}-{{slug}}.md"

@@ -58,9 +58,9 @@ class Profiles:
     def scan(self, folder: Folder, delay: float = 0.0) -> None:
         """Look for profiles of a folder that are new, changed or gone."""
         key = str(folder.path)
-        known = self._scans.pop(key, None)
-        if known is not None:
-            known.cancel()
+        running = self._scans.pop(key, None)
+        if running is not None:
+            running.cancel()
         self._scans[key] = self._background.start(self._scan(folder, delay))
 
     async def _scan(self, folder: Folder, delay: float) -> None:
@@ -76,7 +76,7 @@ class Profiles:
         files = await asyncio.to_thread(
             find_profiles, folder.path, settings.profiles_patterns, settings.profiles_max
         )
-        for path in [at for at in self._files if Path(at).is_relative_to(folder.path)]:
+        for path in [file for file in self._files if Path(file).is_relative_to(folder.path)]:
             if look_at(path) is None:
                 self._forget(path)
         for file in files:
@@ -153,20 +153,20 @@ class Profiles:
                 arguments["timeline"] = timeline
             # Picking a launch again shows what was read then.
             digest = "" if launch is None else f"{file}@{launch}"
-            known = self._inputs.remembered(digest) or await _known(arguments)
-            if known is not None:
-                await self._keep(file, launch, digest, known)
+            result = self._inputs.remembered(digest) or await _known(arguments)
+            if result is not None:
+                await self._keep(file, launch, digest, result)
                 return
         async with self._one_at_a_time:
             title, seconds = f"reading {Path(path).name}", folder.settings.analysis_timeout_seconds
-            known = await read_result(await self._inputs.run("profile", arguments, title, seconds))
-            await self._keep(file, launch, digest, known)
+            result = await read_result(await self._inputs.run("profile", arguments, title, seconds))
+            await self._keep(file, launch, digest, result)
 
-    async def _keep(self, file: ProfileFile, launch: int | None, digest: str, known: Result) -> None:
+    async def _keep(self, file: ProfileFile, launch: int | None, digest: str, result: Result) -> None:
         """Remember what a profile says, and show it."""
         if digest:
-            self._inputs.remember(digest, known)
-        analysis, launches = known
+            self._inputs.remember(digest, result)
+        analysis, launches = result
         entry = Entry(
             key=PROFILE + file.path,
             analysis=analysis,
@@ -209,22 +209,22 @@ class Profiles:
         before = replaced.analysis if replaced is not None else self._older(entry.analysis, entry.age)
         if not folder.settings.profiles_ledger or before is None or not self._state.applied:
             return
-        found = outcomes(before, entry.analysis, self._state.applied)
-        if not found:
+        measured = outcomes(before, entry.analysis, self._state.applied)
+        if not measured:
             return
         try:
             await asyncio.to_thread(
-                append_outcomes, Path(folder.path), folder.settings.profiles_ledger, found
+                append_outcomes, Path(folder.path), folder.settings.profiles_ledger, measured
             )
         except (GpadvisorError, OSError) as error:
             self._client.say_once(f"the ledger is not written: {error}", lsp.MessageType.Warning)
         else:
-            told = {(outcome.kernel, outcome.rule) for outcome in found}
+            rules_measured = {(outcome.kernel, outcome.rule) for outcome in measured}
             names = {kernel.kernel: kernel.base_name for kernel in before.kernels}
             self._state.applied = {
                 (kernel, code)
                 for kernel, code in self._state.applied
-                if (names.get(kernel), code) not in told
+                if (names.get(kernel), code) not in rules_measured
             }
 
     def _from_older(self, analysis: EditorAnalysis, age: float) -> tuple[LedgerEntry, ...]:

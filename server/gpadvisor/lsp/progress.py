@@ -33,7 +33,7 @@ async def with_progress(
     """Run work that reports in words; ``server`` is None where the client shows no progress."""
     words = [""]
     task = asyncio.ensure_future(work(lambda sentence: words.__setitem__(0, sentence)))
-    shown = None if server is None else asyncio.ensure_future(_show(server, title, words, task))
+    display = None if server is None else asyncio.ensure_future(_show(server, title, words, task))
     try:
         return await task
     except asyncio.CancelledError:
@@ -42,10 +42,10 @@ async def with_progress(
             await task
         raise
     finally:
-        if shown is not None:
-            shown.cancel()
+        if display is not None:
+            display.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await shown
+                await display
 
 
 async def _show(server: Reporter, title: str, words: list[str], task: asyncio.Future[Any]) -> None:

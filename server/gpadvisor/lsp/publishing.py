@@ -43,9 +43,9 @@ class Publisher:
     def soon(self, paths: Iterable[str], delay: float = 0.0) -> None:
         """Publish files, as they will be then."""
         for path in paths:
-            known = self._tasks.pop(path, None)
-            if known is not None:
-                known.cancel()
+            running = self._tasks.pop(path, None)
+            if running is not None:
+                running.cancel()
             self._tasks[path] = asyncio.ensure_future(self._later(path, delay))
 
     def analyses_changed(self, paths: Iterable[str]) -> None:
@@ -120,7 +120,7 @@ class Publisher:
         self._telling, snapshot = False, self._state.now
         paths = {entry.analysis.origin for entry in snapshot.entries.values() if not entry.is_run}
         inputs = len({*paths, *snapshot.reading, *snapshot.errors})
-        best = best_words(one.analysis for one in snapshot.entries.values())
+        best = best_words(entry.analysis for entry in snapshot.entries.values())
         self._client.notify(OVERVIEW_CHANGED, to_wire(OverviewChangedParams(inputs=inputs, best=best)))
 
     def say_all(self) -> None:

@@ -40,9 +40,9 @@ class Reports:
         entry = await self._entry(path)
         before = None if params.before is None else await self._entry(self._path(params.before))
         of = (entry,) if before is None else (entry, before)
-        known = self._made.get(params.known or "")
-        if known is not None and known[0] == of:
-            return await self._result(entry, params.known or "", None, known[1])
+        cached = self._made.get(params.known or "")
+        if cached is not None and cached[0] == of:
+            return await self._result(entry, params.known or "", None, cached[1])
         answer = await self._run(entry, before)
         document = str(answer["document"])
         digest = hashlib.sha256(document.encode()).hexdigest()
@@ -67,7 +67,7 @@ class Reports:
         seconds = folder.settings.analysis_timeout_seconds
         return await self._client.with_progress(
             "making the report",
-            lambda said: self._workers.run("page", arguments, timeout_seconds=seconds, progress=said),
+            lambda progress: self._workers.run("page", arguments, timeout_seconds=seconds, progress=progress),
         )
 
     async def _result(
@@ -147,10 +147,10 @@ def _runs(lines: LineMap, count: int) -> list[PageLines]:
     """Where each line is today; what was deleted stands where it would."""
     runs: list[list[int]] = []
     for line in range(1, count + 1):
-        now = lines.now(line)[0]
-        last = runs[-1] if runs else None
-        if last is not None and last[1] + last[2] == now - 1:
-            last[2] += 1
+        line_today = lines.now(line)[0]
+        previous = runs[-1] if runs else None
+        if previous is not None and previous[1] + previous[2] == line_today - 1:
+            previous[2] += 1
         else:
-            runs.append([line - 1, now - 1, 1])
-    return [PageLines(then=then, now=now, count=many) for then, now, many in runs]
+            runs.append([line - 1, line_today - 1, 1])
+    return [PageLines(then=then, now=line_today, count=many) for then, line_today, many in runs]

@@ -99,8 +99,8 @@ def register_own(server: LanguageServer, session: Session) -> None:
     @server.feature(KERNELS)
     async def kernels(params: Any) -> object:
         with refusing():
-            asked = from_wire(params, KernelsParams)
-        view = await session.views.of(asked.uri)
+            request = from_wire(params, KernelsParams)
+        view = await session.views.of(request.uri)
         return to_wire(KernelsResult(choices=kernel_choices(state.now, view)))
 
     @server.feature(EXPLAIN)
@@ -113,17 +113,17 @@ def register_own(server: LanguageServer, session: Session) -> None:
     @server.feature(OVERVIEW)
     async def entries(params: Any) -> object:
         with refusing():
-            asked = from_wire(params, OverviewParams)
-        path = None if asked.uri is None else file_path(asked.uri)
-        nowhere = asked.uri is not None and path is None
-        found = [] if nowhere else await asyncio.to_thread(overview, state.now, path, read_text)
-        return to_wire(OverviewResult(entries=found))
+            request = from_wire(params, OverviewParams)
+        path = None if request.uri is None else file_path(request.uri)
+        nowhere = request.uri is not None and path is None
+        rows = [] if nowhere else await asyncio.to_thread(overview, state.now, path, read_text)
+        return to_wire(OverviewResult(entries=rows))
 
     @server.feature(COMPARE)
     async def compare(params: Any) -> object:
         with refusing():
-            asked = from_wire(params, CompareParams)
-        return to_wire(await answered(_compare(session, asked)))
+            request = from_wire(params, CompareParams)
+        return to_wire(await answered(_compare(session, request)))
 
     @server.feature(PAGE)
     async def page(params: Any) -> object:
@@ -134,8 +134,8 @@ def register_own(server: LanguageServer, session: Session) -> None:
     @server.feature(TOOL)
     async def tool(params: Any) -> object:
         with refusing():
-            asked = from_wire(params, ToolParams)
-        return to_wire(await answered(_tool(session, asked)))
+            request = from_wire(params, ToolParams)
+        return to_wire(await answered(_tool(session, request)))
 
     @server.feature(DEBUG_INFORMATION)
     def information(_params: Any) -> object:
@@ -154,7 +154,7 @@ async def _actions(session: Session, params: lsp.CodeActionParams) -> list[code_
     headers = code_actions.header_actions(state.now, wrong)
     view = await session.views.asked(params.text_document.uri)
     if view is None:
-        return [header for header in headers if code_actions.wanted(header, only)] or None
+        return [header for header in headers if code_actions.is_requested(header, only)] or None
     diagnostics = overlaps(file_diagnostics(state.now, view), params.range)
     if not diagnostics and not headers:
         return None
@@ -164,16 +164,16 @@ async def _actions(session: Session, params: lsp.CodeActionParams) -> list[code_
         *await _fixes(session, view, params.range, diagnostics, lamp=lamp),
         *code_actions.page_actions(state.now, diagnostics),
     ]
-    return [action for action in actions if code_actions.wanted(action, only)]
+    return [action for action in actions if code_actions.is_requested(action, only)]
 
 
 async def _fixes(
-    session: Session, view: View, wanted: lsp.Range, diagnostics: list[lsp.Diagnostic], *, lamp: bool
+    session: Session, view: View, selection: lsp.Range, diagnostics: list[lsp.Diagnostic], *, lamp: bool
 ) -> list[code_actions.Action]:
     snapshot, fixes = session.state.now, session.fixes
     manual = snapshot.settings_of(view.path).run == "manual"
     try:
-        offers = await fixes.find(view, wanted.start.line + 1, wanted.end.line + 1)
+        offers = await fixes.find(view, selection.start.line + 1, selection.end.line + 1)
         tried = [] if lamp and manual else offers
         useless = await fixes.useless(tried, 0.0 if lamp else _PATIENCE_SECONDS)
     except GpadvisorError as error:
@@ -184,21 +184,23 @@ async def _fixes(
 
 async def _machine_code(session: Session, params: SassParams) -> SassResult:
     view = await session.views.of(params.uri)
-    wanted = sass_question(session.state.now, view, params)
-    if not isinstance(wanted, SassQuestion):
-        return wanted
-    sass_view = session.machine_code.get(wanted.key)
+    question = sass_question(session.state.now, view, params)
+    if not isinstance(question, SassQuestion):
+        return question
+    sass_view = session.machine_code.get(question.key)
     if sass_view is None:
-        seconds = session.state.now.settings_of(wanted.path).analysis_timeout_seconds
-        arguments = dict(wanted.arguments)
+        seconds = session.state.now.settings_of(question.path).analysis_timeout_seconds
+        arguments = dict(question.arguments)
         data = await session.client.with_progress(
-            f"disassembling {wanted.kernel.name}",
-            lambda said: session.workers.run("sass", arguments, timeout_seconds=seconds, progress=said),
+            f"disassembling {question.kernel.name}",
+            lambda progress: session.workers.run(
+                "sass", arguments, timeout_seconds=seconds, progress=progress
+            ),
         )
         sass_view = from_json(data, SassView)
         # Lines move while one types, and a client asks again: only their numbers are others then.
-        session.machine_code = {wanted.key: sass_view}
-    return machine_code(session.state.now, wanted.layer, sass_view)
+        session.machine_code = {question.key: sass_view}
+    return machine_code(session.state.now, question.layer, sass_view)
 
 
 async def _compare(session: Session, params: CompareParams) -> CompareResult:
@@ -213,7 +215,9 @@ async def _compare(session: Session, params: CompareParams) -> CompareResult:
     seconds = folder.settings.analysis_timeout_seconds
     data = await session.client.with_progress(
         "comparing two profiles",
-        lambda said: session.workers.run("compare", arguments, timeout_seconds=seconds, progress=said),
+        lambda progress: session.workers.run(
+            "compare", arguments, timeout_seconds=seconds, progress=progress
+        ),
     )
     compared, entry = from_json(data, tuple[ChangedLine, ...]), state.now.entries[PROFILE + after]
     lines = await asyncio.to_thread(compared_lines, state.now, entry, compared, read_text)
@@ -233,7 +237,7 @@ async def _tool(session: Session, params: ToolParams) -> ToolResult:
         raise UsageError(f"'{params.name}' runs a program, which the user has not agreed to")
     roots = [folder.path for folder in snapshot.folders.values() if folder.uri]
     page = await session.client.with_progress(
-        call.tool.title, lambda said: call.answer(roots, session.workers, said)
+        call.tool.title, lambda progress: call.answer(roots, session.workers, progress)
     )
     return ToolResult(text=dumps(page))
 

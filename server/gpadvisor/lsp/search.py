@@ -33,11 +33,11 @@ class ProfileFile:
 def find_profiles(folder: Path, patterns: Sequence[str], limit: int) -> tuple[ProfileFile, ...]:
     """Profiles below a folder, the newest first; hidden folders and those of packages are left out."""
     files = [
-        one
+        profile
         for path in _walk(folder)
-        if is_profile(str(path), folder, patterns) and (one := look_at(str(path))) is not None
+        if is_profile(str(path), folder, patterns) and (profile := look_at(str(path))) is not None
     ]
-    files.sort(key=lambda one: (-one.modified_ns, one.path))
+    files.sort(key=lambda profile: (-profile.modified_ns, profile.path))
     return tuple(files[:limit])
 
 
@@ -65,13 +65,13 @@ def look_at(path: str) -> ProfileFile | None:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    seen = 0
-    for at, names, files in os.walk(folder):
+    entries = 0
+    for directory, names, files in os.walk(folder):
         names[:] = sorted(name for name in names if not name.startswith(".") and name not in _SKIPPED)
-        for name in files[: MAX_ENTRIES - seen]:
-            yield Path(at) / name
-        seen += 1 + len(files)  # folders cost as much as files
-        if seen > MAX_ENTRIES:
+        for name in files[: MAX_ENTRIES - entries]:
+            yield Path(directory) / name
+        entries += 1 + len(files)  # folders cost as much as files
+        if entries > MAX_ENTRIES:
             return
 
 
@@ -95,8 +95,8 @@ def source_state(path: str, folder: Path, extra: str) -> SourceState | None:
     waiting, visited = [Path(path)], {os.path.realpath(path)}
     first = True
     while waiting and len(visited) <= MAX_HEADERS:
-        at = waiting.pop()
-        data = _read(at)
+        source = waiting.pop()
+        data = _read(source)
         if data is None:
             if first:
                 return None
@@ -104,7 +104,7 @@ def source_state(path: str, folder: Path, extra: str) -> SourceState | None:
         first = False
         digest.update(hashlib.sha256(data).digest())
         for name in _quoted(data):
-            for base in (at.parent, folder, folder / "include"):
+            for base in (source.parent, folder, folder / "include"):
                 place = os.path.realpath(base / name)
                 if place not in visited and Path(place).is_file():
                     visited.add(place)
@@ -131,8 +131,8 @@ def _quoted(data: bytes) -> Iterator[str]:
         head = line[:300].lstrip()
         if not head.startswith(b"#"):
             continue
-        word, _, rest = head[1:].lstrip().partition(b'"')
+        word, _, after = head[1:].lstrip().partition(b'"')
         if word.strip() == b"include":
-            name, closed, _ = rest.partition(b'"')
+            name, closed, _ = after.partition(b'"')
             if closed and name and b"\0" not in name:
                 yield name.decode("utf-8", "replace")

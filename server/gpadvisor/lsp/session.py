@@ -86,16 +86,16 @@ class Session:
         # Some editors have one table for all that they send a server.
         settings = options.get("settings") or options.get(SECTION)
         self._given = settings if isinstance(settings, Mapping) else {}
-        given = read_settings(self._given, trusted=trusted)[0]
+        given_settings = read_settings(self._given, trusted=trusted)[0]
         self.state.now = replace(
             self.state.now,
             client=client_features(params.capabilities),
             encoding=self.client.encoding,
             trusted=trusted,
             sample_folder=os.path.realpath(sample) if isinstance(sample, str) and sample else None,
-            elsewhere=given,
+            elsewhere=given_settings,
         )
-        self.state.set_folders(_folder_uris(params), given)
+        self.state.set_folders(_folder_uris(params), given_settings)
 
     async def start(self) -> None:
         """Everything that takes messages of our own: settings, watchers, the first look at the folders."""
@@ -152,9 +152,11 @@ class Session:
         answers: list[object] = [self._given] * (len(uris) + 1)
         if self.state.now.client.configuration:
             with contextlib.suppress(Exception):
-                told = await self.client.configuration(list(uris.values()), SECTION)
+                sections = await self.client.configuration(list(uris.values()), SECTION)
                 answers = (
-                    [_plain(one) or self._given for one in told] if len(told) == len(answers) else answers
+                    [_plain(section) or self._given for section in sections]
+                    if len(sections) == len(answers)
+                    else answers
                 )
         settings = [self._read(answer) for answer in answers]
         self.state.set_settings(dict(zip(uris, settings, strict=False)), settings[-1])
@@ -177,8 +179,8 @@ class Session:
         """New settings: everything that is shown may be another."""
         section = _plain(settings)
         if isinstance(section, Mapping) and section:
-            own = section.get(SECTION, section)
-            self._given = own if isinstance(own, Mapping) else self._given
+            ours = section.get(SECTION, section)
+            self._given = ours if isinstance(ours, Mapping) else self._given
         before = self.state.now.folders
         await self.fetch_settings()
         for path, folder in self.state.now.folders.items():
@@ -203,7 +205,9 @@ class Session:
     def folders_changed(self, event: lsp.WorkspaceFoldersChangeEvent) -> None:
         """Folders came or went."""
         gone = {file_path(folder.uri) for folder in event.removed}
-        uris = [one.uri for path, one in self.state.now.folders.items() if one.uri and path not in gone]
+        uris = [
+            folder.uri for path, folder in self.state.now.folders.items() if folder.uri and path not in gone
+        ]
         added = self.state.set_folders([*uris, *(folder.uri for folder in event.added)])
         self.background.start(self._scan_added(added))
 
@@ -234,32 +238,36 @@ class Session:
 
     async def _register(self) -> None:
         """Ask for file events and changed settings, where the client lets a server ask."""
-        snapshot, wanted = self.state.now, dict[str, object]()
+        snapshot, options_of = self.state.now, dict[str, object]()
         if snapshot.client.watches_files:
             patterns = {
-                *(one for folder in snapshot.folders.values() for one in folder.settings.profiles_patterns),
-                *(one for folder in snapshot.folders.values() for one in watched_timelines(folder)),
+                *(
+                    pattern
+                    for folder in snapshot.folders.values()
+                    for pattern in folder.settings.profiles_patterns
+                ),
+                *(pattern for folder in snapshot.folders.values() for pattern in watched_timelines(folder)),
                 *(f"**/*{suffix}" for suffix in (*SOURCES, *HEADERS)),
                 "**/gpadvisor.toml",
             }
             watchers = [lsp.FileSystemWatcher(glob_pattern=pattern) for pattern in sorted(patterns)]
             files = lsp.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
-            wanted[lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES] = files
+            options_of[lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES] = files
         if snapshot.client.configuration_changes:
             options = lsp.DidChangeConfigurationRegistrationOptions(section=SECTION)
-            wanted[lsp.WORKSPACE_DID_CHANGE_CONFIGURATION] = options
-        await self.client.register(wanted)
+            options_of[lsp.WORKSPACE_DID_CHANGE_CONFIGURATION] = options
+        await self.client.register(options_of)
 
     # Documents
 
     def opened(self, params: lsp.DidOpenTextDocumentParams) -> None:
         """A document came: what is known of it is shown, and its machine code looked at."""
-        item, known = params.text_document, self.state.now.folders
+        item, folders = params.text_document, self.state.now.folders
         document = self.state.open(item.uri, item.text, item.version)
         if document is None:
             return
         folder = self.state.now.folder_of(document.path)
-        if str(folder.path) not in known and self._started:
+        if str(folder.path) not in folders and self._started:
             self._scan(folder)
         self.publisher.soon([document.path])
         self.state.looked_at(document.path)
@@ -269,7 +277,7 @@ class Session:
 
     def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
         """A text changed: findings move with their lines."""
-        changes = [_change(one) for one in params.content_changes]
+        changes = [_change(change) for change in params.content_changes]
         item = params.text_document
         document = self.state.change(item.uri, changes, item.version)
         if document is not None:

@@ -57,14 +57,14 @@ def read_settings(section: object, *, trusted: bool) -> tuple[EditorSettings, tu
     """
     values: dict[str, object] = {}
     wrong: list[str] = []
-    known = {entry.name for entry in fields(EditorSettings)}
+    field_names = {entry.name for entry in fields(EditorSettings)}
     for setting in SETTINGS:
-        given = _lookup(section, setting.name)
-        if given is None or setting.field not in known:
+        value = _lookup(section, setting.name)
+        if value is None or setting.field not in field_names:
             continue
         if setting.restricted and not trusted:
             continue
-        checked, complaint = _checked(setting, given)
+        checked, complaint = _checked(setting, value)
         if complaint is not None:
             wrong.append(complaint)
         else:
@@ -97,8 +97,8 @@ def _checked(setting: Setting, value: object) -> tuple[object, str | None]:
         return _number(setting, value, name)
     if setting.kind == "string":
         if not isinstance(value, str) or (setting.choices and value not in setting.choices):
-            wanted = f"one of {', '.join(setting.choices)}" if setting.choices else "a string"
-            return None, f"{name} must be {wanted}"
+            expected = f"one of {', '.join(setting.choices)}" if setting.choices else "a string"
+            return None, f"{name} must be {expected}"
         return value, None
     if setting.kind == "strings":
         if isinstance(value, str) or not isinstance(value, Sequence):
@@ -115,12 +115,12 @@ def _checked(setting: Setting, value: object) -> tuple[object, str | None]:
 
 
 def _number(setting: Setting, value: object, name: str) -> tuple[object, str | None]:
-    whole = setting.kind == "integer"
-    kinds = int if whole else (int, float)
+    is_integer = setting.kind == "integer"
+    kinds = int if is_integer else (int, float)
     if isinstance(value, bool) or not isinstance(value, kinds):
-        return None, f"{name} must be {'an integer' if whole else 'a number'}"
+        return None, f"{name} must be {'an integer' if is_integer else 'a number'}"
     low, high = setting.minimum, setting.maximum
     if (low is not None and not value >= low) or (high is not None and not value <= high):
         limits = f"at least {low:g}" if high is None else f"between {low or 0:g} and {high:g}"
         return None, f"{name} must be {limits}"
-    return value if whole else float(value), None
+    return value if is_integer else float(value), None

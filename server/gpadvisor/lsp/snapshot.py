@@ -115,7 +115,7 @@ class Snapshot:
     def profiles(self) -> list[Entry]:
         """Newest first."""
         return sorted(
-            (entry for entry in self.entries.values() if entry.is_profile), key=lambda one: -one.age
+            (entry for entry in self.entries.values() if entry.is_profile), key=lambda entry: -entry.age
         )
 
     def errors_of(self, path: str) -> list[str]:
@@ -123,8 +123,8 @@ class Snapshot:
         folder = str(self.folder_of(path).path)
         profiles = [
             sentence
-            for at, sentence in self.errors.items()
-            if not at.endswith(SOURCES) and at.startswith(folder)
+            for path, sentence in self.errors.items()
+            if not path.endswith(SOURCES) and path.startswith(folder)
         ]
         return [*([self.errors[path]] if path in self.errors else []), *profiles]
 
@@ -146,20 +146,20 @@ class Snapshot:
         """
         for place in (*self._links(path), Path(path)):
             holding = [
-                folder for at, folder in self.folders.items() if folder.uri and place.is_relative_to(at)
+                folder for root, folder in self.folders.items() if folder.uri and place.is_relative_to(root)
             ]
             if holding:
                 return max(holding, key=lambda folder: len(folder.path.parts))
-        own = Path(path).parent
-        return self.folders.get(str(own)) or Folder(path=own, uri=None, settings=self.elsewhere)
+        parent = Path(path).parent
+        return self.folders.get(str(parent)) or Folder(path=parent, uri=None, settings=self.elsewhere)
 
     def _links(self, path: str) -> list[Path]:
         """Where the client has an open document, if that is a link to somewhere else."""
         document = self.documents.get(path)
-        named = None if document is None else to_fs_path(document.uri)
-        if named is None:
+        as_opened = None if document is None else to_fs_path(document.uri)
+        if as_opened is None:
             return []
-        place = Path(resolved(str(Path(named).parent)), Path(named).name)
+        place = Path(resolved(str(Path(as_opened).parent)), Path(as_opened).name)
         return [] if str(place) == path else [place]
 
     def project_of(self, profile: str) -> Folder:
@@ -167,7 +167,7 @@ class Snapshot:
         folder = self.folder_of(profile)
         if folder.uri is not None:
             return folder
-        return next((one for one in self.folders.values() if one.uri is not None), folder)
+        return next((folder for folder in self.folders.values() if folder.uri is not None), folder)
 
     def settings_of(self, path: str) -> EditorSettings:
         """Those of the folder that a file is in."""
@@ -187,10 +187,12 @@ class Snapshot:
         document = self.documents.get(path)
         if document is not None:
             return document.uri
-        holding = [at for at, folder in self.folders.items() if folder.uri and Path(path).is_relative_to(at)]
-        named = to_fs_path(self.folders[max(holding, key=len)].uri or "") if holding else None
-        if named:
-            path = str(Path(named, Path(path).relative_to(max(holding, key=len))))
+        holding = [
+            root for root, folder in self.folders.items() if folder.uri and Path(path).is_relative_to(root)
+        ]
+        as_opened = to_fs_path(self.folders[max(holding, key=len)].uri or "") if holding else None
+        if as_opened:
+            path = str(Path(as_opened, Path(path).relative_to(max(holding, key=len))))
         return str(from_fs_path(path))
 
     # What files show
@@ -205,8 +207,8 @@ class Snapshot:
 
     def is_current(self, view: View) -> bool:
         """Whether an open file still shows what a view has."""
-        document, shown = self.documents.get(view.path), self.by_file.get(view.path, ())
-        return document is not None and document.text is view.text and _same(shown, view.made_of)
+        document, visible = self.documents.get(view.path), self.by_file.get(view.path, ())
+        return document is not None and document.text is view.text and _same(visible, view.made_of)
 
     def options(self, path: str) -> Options:
         """What the user wants to see of a file."""
@@ -251,15 +253,17 @@ class Snapshot:
         return {"path": path, "root": str(self.folder_of(path).path), **self.compile_arguments(path)}
 
 
-def having(known: Mapping[str, T], key: str, value: T) -> Mapping[str, T]:
+def having(mapping: Mapping[str, T], key: str, value: T) -> Mapping[str, T]:
     """The same with one more value."""
-    return MappingProxyType({**known, key: value})
+    return MappingProxyType({**mapping, key: value})
 
 
-def lacking(known: Mapping[str, T], key: str) -> Mapping[str, T]:
+def lacking(mapping: Mapping[str, T], key: str) -> Mapping[str, T]:
     """The same without one."""
     return (
-        known if key not in known else MappingProxyType({at: one for at, one in known.items() if at != key})
+        mapping
+        if key not in mapping
+        else MappingProxyType({name: item for name, item in mapping.items() if name != key})
     )
 
 
@@ -268,9 +272,9 @@ def local_files(entry: Entry) -> dict[str, str]:
     return {file.path: resolved(file.local) for file in entry.analysis.files if file.local is not None}
 
 
-def _same(one: Sequence[Shown], other: Sequence[Shown]) -> bool:
-    return len(one) == len(other) and all(
-        ours[0] is theirs[0] for ours, theirs in zip(one, other, strict=True)
+def _same(ours: Sequence[Shown], theirs: Sequence[Shown]) -> bool:
+    return len(ours) == len(theirs) and all(
+        ours[0] is theirs[0] for ours, theirs in zip(ours, theirs, strict=True)
     )
 
 

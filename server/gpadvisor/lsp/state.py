@@ -72,14 +72,16 @@ class State:
 
     def set_folders(self, uris: Iterable[str], settings: EditorSettings | None = None) -> list[Folder]:
         """The client's folders; those that are new, with the settings given."""
-        wanted = {path: uri for uri in uris if (path := file_path(uri)) is not None}
-        kept = {path: folder for path, folder in self.now.folders.items() if not folder.uri or path in wanted}
+        uri_of_path = {path: uri for uri in uris if (path := file_path(uri)) is not None}
+        remaining = {
+            path: folder for path, folder in self.now.folders.items() if not folder.uri or path in uri_of_path
+        }
         added = {
             path: Folder(path=Path(path), uri=uri, settings=settings or EditorSettings())
-            for path, uri in wanted.items()
-            if path not in kept
+            for path, uri in uri_of_path.items()
+            if path not in remaining
         }
-        self.now = replace(self.now, folders=MappingProxyType({**kept, **added}))
+        self.now = replace(self.now, folders=MappingProxyType({**remaining, **added}))
         return list(added.values())
 
     def set_settings(self, by_path: dict[str, EditorSettings], elsewhere: EditorSettings) -> None:
@@ -106,9 +108,9 @@ class State:
         touched = {path for entry in (old, new) if entry is not None for path in local_files(entry).values()}
         by_file = dict(self.now.by_file)
         for path in touched:
-            others = tuple(pair for pair in by_file.get(path, ()) if pair[0] is not old)
-            by_file[path] = (*others, *(() if new is None else _shown(new, path)))
-        by_file = {path: shown for path, shown in by_file.items() if shown}
+            unchanged = tuple(pair for pair in by_file.get(path, ()) if pair[0] is not old)
+            by_file[path] = (*unchanged, *(() if new is None else _shown(new, path)))
+        by_file = {path: analyses for path, analyses in by_file.items() if analyses}
         self.now = replace(
             self.now,
             entries=entries,
@@ -120,14 +122,14 @@ class State:
     def choose(self, path: str, base_name: str, kernel: str) -> set[str]:
         """Show another instantiation; the paths of files with lines of it."""
         files = {path} | {
-            at
-            for at, shown in self.now.by_file.items()
-            for _, file in shown
+            shown_path
+            for shown_path, analyses in self.now.by_file.items()
+            for _, file in analyses
             if any(line.kernel == kernel for line in file.lines)
         }
         chosen = dict(self.now.chosen)
-        for at in files:
-            chosen[at] = having(chosen.get(at, MappingProxyType({})), base_name, kernel)
+        for shown_path in files:
+            chosen[shown_path] = having(chosen.get(shown_path, MappingProxyType({})), base_name, kernel)
         self.now = replace(self.now, chosen=MappingProxyType(chosen))
         return files
 
@@ -169,10 +171,10 @@ class State:
         )
         return complained
 
-    def has_kernels(self, path: str, *, known: bool) -> None:
+    def has_kernels(self, path: str, *, has: bool) -> None:
         """Whether a source has code for the GPU; ``known`` is False where it was found to have none."""
-        others = self.now.without_kernels - {path}
-        self.now = replace(self.now, without_kernels=others if known else others | {path})
+        without = self.now.without_kernels - {path}
+        self.now = replace(self.now, without_kernels=without if has else without | {path})
 
     def set_includes(self, path: str, files: frozenset[str]) -> None:
         """The files that a source was made of when it was analysed."""

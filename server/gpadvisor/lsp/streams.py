@@ -23,6 +23,6 @@ def take_wire() -> tuple[BinaryIO, BinaryIO]:
 
 def leave_workspace() -> None:
     """Import nothing from the current folder: ``python -m`` puts it first, and it belongs to the project."""
-    here, own = Path.cwd().resolve(), Path(__file__).resolve().parents[2]
-    if here != own:
-        sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != here]
+    workspace, package_root = Path.cwd().resolve(), Path(__file__).resolve().parents[2]
+    if workspace != package_root:
+        sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != workspace]

@@ -87,8 +87,8 @@ def _split(source: str) -> list[str]:
         lines = _LINE.findall(source)
         return lines if lines and not lines[-1].endswith(("\r", "\n")) else [*lines, ""]
     parts = source.split("\n")
-    last = parts.pop()
-    return [*(f"{part}\n" for part in parts), last]
+    remainder = parts.pop()
+    return [*(f"{part}\n" for part in parts), remainder]
 
 
 def _column(line: str, units: int, encoding: Encoding) -> int:
@@ -109,10 +109,10 @@ def _place(lines: Sequence[str], position: tuple[int, int], encoding: Encoding) 
 
 def _replace(lines: list[str], start: tuple[int, int], end: tuple[int, int], text: str) -> None:
     """Put a text in place of what is between two places."""
-    (first, left), (last, right) = start, max(start, end)
-    text = lines[first][:left] + text + lines[last][right:]
+    (first, first_column), (final, right) = start, max(start, end)
+    text = lines[first][:first_column] + text + lines[final][right:]
     if first and text.startswith("\n") and lines[first - 1].endswith("\r"):  # one end of a line now
         first -= 1
         text = lines[first] + text
-    found = _split(text)
-    lines[first : last + 1] = found if last + 1 == len(lines) else found[:-1]
+    replacement = _split(text)
+    lines[first : final + 1] = replacement if final + 1 == len(lines) else replacement[:-1]

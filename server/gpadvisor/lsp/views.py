@@ -48,18 +48,18 @@ class Views:
     async def view(self, path: str) -> View | None:
         """What a file shows now."""
         while True:
-            known, snapshot = self.known(path), self._state.now
-            if known is not None:
-                return known
-            shown = snapshot.by_file.get(path)
-            if not shown:
+            made_view, snapshot = self.known(path), self._state.now
+            if made_view is not None:
+                return made_view
+            analyses = snapshot.by_file.get(path)
+            if not analyses:
                 return None
             document = snapshot.documents.get(path)
             key = path, snapshot.revision  # one begun before the newest analysis does not have that in it
             making = self._making.get(key)
             if making is None or making.done():  # done, and not taken out yet: that does not happen in a wait
                 uri, version = snapshot.uri_of(path), None if document is None else document.version
-                work = asyncio.to_thread(make_view, path, uri, version, shown, snapshot.texts())
+                work = asyncio.to_thread(make_view, path, uri, version, analyses, snapshot.texts())
                 making = self._making[key] = asyncio.ensure_future(work)
                 making.add_done_callback(partial(self._made, key))
             view = await asyncio.shield(making)
@@ -77,7 +77,7 @@ class Views:
 
 
 def make_view(
-    path: str, uri: str, version: int | None, shown: Sequence[Shown], texts: Mapping[str, Text]
+    path: str, uri: str, version: int | None, analyses: Sequence[Shown], texts: Mapping[str, Text]
 ) -> View | None:
     """Place everything in today's texts; None where the file cannot be read. Safe in a thread."""
     text = texts.get(path)
@@ -87,14 +87,16 @@ def make_view(
             return None
         text = Text(source)
     placed = []
-    for layer in layers_of(shown):
+    for layer in layers_of(analyses):
         placed_files: dict[str, PlacedFile] = {}
         for file in layer.entry.analysis.files:
-            at = None if file.local is None else resolved(file.local)
-            if at is not None and at != path and at in texts:
-                placed_files[file.path] = place(file, texts[at].source)
+            local_path = None if file.local is None else resolved(file.local)
+            if local_path is not None and local_path != path and local_path in texts:
+                placed_files[file.path] = place(file, texts[local_path].source)
         placed_file = quieted(place(layer.file, text.source), text.source)
         placed.append(
             PlacedLayer(entry=layer.entry, analysis=layer.analysis, file=placed_file, files=placed_files)
         )
-    return View(uri=uri, path=path, version=version, text=text, layers=settled(placed), made_of=tuple(shown))
+    return View(
+        uri=uri, path=path, version=version, text=text, layers=settled(placed), made_of=tuple(analyses)
+    )

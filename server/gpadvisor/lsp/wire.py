@@ -15,8 +15,8 @@ T = TypeVar("T")
 
 def camel(name: str) -> str:
     """``waits_for`` as ``waitsFor``."""
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+    first, *words = name.split("_")
+    return first + "".join(word.capitalize() for word in words)
 
 
 def to_wire(value: object) -> object:
@@ -34,18 +34,18 @@ def from_wire(data: object, kind: type[T]) -> T:
     Raises:
         UsageError: a field is missing or of the wrong type.
     """
-    given = data if isinstance(data, Mapping) else {}
+    members = data if isinstance(data, Mapping) else {}
     hints = get_type_hints(kind)
     values: dict[str, object] = {}
     for entry in fields(kind):  # type: ignore[arg-type] # every kind here is a dataclass
         name = camel(entry.name)
-        if name not in given:
+        if name not in members:
             if entry.default is MISSING and entry.default_factory is MISSING:
                 raise UsageError(f"{kind.__name__} needs '{name}'")
             continue
-        if not _fits(given[name], hints[entry.name]):
+        if not _fits(members[name], hints[entry.name]):
             raise UsageError(f"{kind.__name__}: '{name}' is of the wrong type")
-        values[entry.name] = given[name]
+        values[entry.name] = members[name]
     return kind(**values)
 
 

@@ -31,14 +31,14 @@ def _rows() -> tuple[tuple[int, CodeForm], ...]:
     for key, source in document["sources"].items():
         if source["status"] not in STATUSES:
             raise MachineModelError(f"code.toml: sources.{key} has the unknown status {source['status']!r}")
-    known: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     rows = []
     for row in document["from"]:
-        first, named = sm_number(row.pop("arch")), row.pop("source")
-        if unknown := [*(set(named) - document["sources"].keys()), *(row.keys() - _KEYS)]:
+        first, sources = sm_number(row.pop("arch")), row.pop("source")
+        if unknown := [*(set(sources) - document["sources"].keys()), *(row.keys() - _KEYS)]:
             raise MachineModelError(f"code.toml: sm_{first}: {unknown[0]!r} is not known")
         if "features" in row:
             row["features"] = frozenset(map(Feature, row["features"]))
-        known |= row
-        rows.append((first, CodeForm(**known)))
+        merged |= row
+        rows.append((first, CodeForm(**merged)))
     return tuple(rows)

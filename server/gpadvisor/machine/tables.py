@@ -140,9 +140,9 @@ def _ancestry(table: Table) -> list[Table]:
     return chain
 
 
-def _new_sources(part: Table, known: Mapping[str, str]) -> Mapping[str, str]:
+def _new_sources(part: Table, sources: Mapping[str, str]) -> Mapping[str, str]:
     for key, text in part.sources.items():
-        if known.get(key, text) != text:
+        if sources.get(key, text) != text:
             raise MachineModelError(
                 f"{part.name}: sources.{key} says something else than in the table it inherits"
             )

@@ -118,8 +118,8 @@ def _document() -> dict[str, Any]:
 def _checked(key: str, row: Any, sources: Mapping[str, Any], where: str) -> Any:
     if key not in _DEVICE and key not in {field.name for field in fields(Timing)}:
         raise MachineModelError(f"{where}: unknown key")
-    named = [row["source"]] if isinstance(row["source"], str) else row["source"]
-    for source in named:
+    source_names = [row["source"]] if isinstance(row["source"], str) else row["source"]
+    for source in source_names:
         if source not in sources:
             raise MachineModelError(f"{where}: names the source {source!r}, which is not in [sources]")
     value = row["value"]

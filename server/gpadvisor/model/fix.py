@@ -127,17 +127,17 @@ class FixCheck:
 def fix_all(fixes: Sequence[Fix], kernel: str) -> Fix | None:
     """One fix of the first edits that answer each finding of a kernel; None where that is only one change."""
     parts: list[Fix] = []
-    taken: set[str | None] = set()
+    fixed: set[str | None] = set()
     for fix in fixes:
         usable = fix.kind is FixKind.QUICKFIX and fix.checkable and fix.flag is None and bool(fix.edits)
-        if usable and fix.finding not in taken and not any(_overlap(fix, part) for part in parts):
+        if usable and fix.finding not in fixed and not any(_overlap(fix, part) for part in parts):
             parts.append(fix)
-            taken.add(fix.finding)
+            fixed.add(fix.finding)
     if len(parts) < 2:
         return None
-    first, edits = parts[0], [edit for one in parts for edit in one.edits]
-    reasons = list(dict.fromkeys(one.reason for one in parts if one.needs_confirmation and one.reason))
-    digest = hashlib.sha256("\0".join(one.id for one in parts).encode())
+    first, edits = parts[0], [edit for part in parts for edit in part.edits]
+    reasons = list(dict.fromkeys(part.reason for part in parts if part.needs_confirmation and part.reason))
+    digest = hashlib.sha256("\0".join(part.id for part in parts).encode())
     return replace(
         first,
         id=digest.hexdigest()[: len(first.id)],
@@ -146,18 +146,18 @@ def fix_all(fixes: Sequence[Fix], kernel: str) -> Fix | None:
         needs_confirmation=bool(reasons),
         reason="; ".join(reasons) or None,
         preferred=False,
-        first_line=min(one.first_line for one in parts),
-        last_line=max(one.last_line for one in parts),
+        first_line=min(part.first_line for part in parts),
+        last_line=max(part.last_line for part in parts),
     )
 
 
-def _overlap(fix: Fix, other: Fix) -> bool:
+def _overlap(fix: Fix, second: Fix) -> bool:
     """Whether edits of two fixes meet; two insertions at one place do."""
     return any(
         (a.start_line, a.start_column) <= (b.end_line, b.end_column)
         and (b.start_line, b.start_column) <= (a.end_line, a.end_column)
         for a in fix.edits
-        for b in other.edits
+        for b in second.edits
     )
 
 

@@ -122,12 +122,14 @@ class MachineModel:
         """Sort the rows by opcode, those with the most modifiers first."""
         rows: dict[str, list[tuple[frozenset[str], Latency]]] = {}
         for row in self.latencies:
-            base, *wanted = row.pattern.split(".")
-            rows.setdefault(base, []).append((frozenset(wanted), row))
+            base, *required = row.pattern.split(".")
+            rows.setdefault(base, []).append((frozenset(required), row))
         for of_one in rows.values():
             of_one.sort(key=lambda entry: -entry[1].pattern.count("."))
         object.__setattr__(self, "_rows", rows)
 
     def latency(self, opcode: str, modifiers: tuple[str, ...]) -> Latency | None:
         """The most specific row for an opcode with its modifiers; None where the table has none."""
-        return next((row for wanted, row in self._rows.get(opcode, ()) if wanted.issubset(modifiers)), None)
+        return next(
+            (row for required, row in self._rows.get(opcode, ()) if required.issubset(modifiers)), None
+        )

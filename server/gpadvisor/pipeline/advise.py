@@ -115,7 +115,7 @@ def in_traced_run(advised: AdvisedFile, request: Request, progress: Progress, ca
         if request.timeline_needed:
             raise
         return advised
-    kernels = tuple(replace(one, advice=new) for one, new in zip(advised.kernels, answers, strict=True))
+    kernels = tuple(replace(kernel, advice=new) for kernel, new in zip(advised.kernels, answers, strict=True))
     advice = replace(advised.advice, kernels=by_time(answers), run_findings=findings)
     return replace(advised, kernels=kernels, advice=advice)
 
@@ -145,16 +145,16 @@ def sources_of(
     progress("looking for the sources")
     compiled = analysis.path if input_kind(analysis.path) is InputKind.SOURCE else None
     lines = analysis.source_lines
-    named = _analysed_lines(analysis).keys() | {
+    files = _analysed_lines(analysis).keys() | {
         str(definition.path) for definition in lines.definitions.values()
     }
     programs = [kernel.context.program for kernel in analysis.kernels]
     if seen_sources is None:
-        sources = find_sources(named, analysis.profile, compiled, request, chooser=SourceChooser(programs))
+        sources = find_sources(files, analysis.profile, compiled, request, chooser=SourceChooser(programs))
     else:
         chooser = SourceChooser(programs, partial(seen_sources.beside, analysis.sha256))
         renamed = partial(seen_sources.renamed, analysis.sha256)
-        sources = find_sources(named, analysis.profile, compiled, request, renamed, chooser)
+        sources = find_sources(files, analysis.profile, compiled, request, renamed, chooser)
     return replace(sources, profiled={**lines.texts, **sources.profiled})
 
 
@@ -177,14 +177,14 @@ def advise_analysis(
         parsed: files of the line tables whose facts the caller wants, beside those that advice quotes.
     """
     progress("looking for what to change")
-    limits = [EstimateLimits(one.context, one.demangled) for one in analysis.kernels]
-    evaluated = [within_limits(one, evaluate(one.context, OPTIMIZERS)) for one in limits]
+    limits = [EstimateLimits(kernel.context, kernel.demangled) for kernel in analysis.kernels]
+    evaluated = [within_limits(limit, evaluate(limit.context, OPTIMIZERS)) for limit in limits]
     if any(kernel.modelled is not None for kernel in analysis.kernels):
         evaluated = _simulated_changes(analysis, evaluated, request, progress, cache)
     pairs = list(zip(analysis.kernels, evaluated, strict=True))
-    kernels = tuple(_advise(kernel, known, request) for kernel, known in pairs)
-    asked, texts = {*files_asked_about(kernels, _NAMING), *parsed}, sources.texts
-    quoted = {path: (path, texts[path]) for path in asked & texts.keys()}
+    kernels = tuple(_advise(kernel, findings, request) for kernel, findings in pairs)
+    asked_files, texts = {*files_asked_about(kernels, _NAMING), *parsed}, sources.texts
+    quoted = {path: (path, texts[path]) for path in asked_files & texts.keys()}
     commented = [(path, text) for path, text in sources.now.items() if MARKER in text]
     facts, unread = read_source_facts({*quoted.values(), *commented})
     known_facts = {path: facts[source] for path, source in quoted.items() if source in facts}
@@ -211,10 +211,10 @@ def advise_analysis(
             AdvisedKernel(
                 advice=advice,
                 analysed=kernel,
-                matches={finding.code: finding.match for finding in known[0]},
+                matches={finding.code: finding.match for finding in findings[0]},
                 limits=limit,
             )
-            for advice, (kernel, known), limit in zip(kernels, pairs, limits, strict=True)
+            for advice, (kernel, findings), limit in zip(kernels, pairs, limits, strict=True)
         ),
         lasting=not (unread or analysis.source_lines.unfinished or _has_unread_lines(analysis)),
     )
@@ -234,10 +234,11 @@ def _without_suppressed(
     answers, _ = apply_suppressions(kernels, comments, analysed_lines=lines)
     # A comment is of use even where the thresholds would have hidden what it suppresses.
     everything = replace(request, show_all=True)
-    shown = [
-        _advise(kernel, known, everything) for kernel, known in zip(analysis.kernels, evaluated, strict=True)
+    unsuppressed = [
+        _advise(kernel, findings, everything)
+        for kernel, findings in zip(analysis.kernels, evaluated, strict=True)
     ]
-    _, unused = apply_suppressions(shown, comments, analysed_lines=lines)
+    _, unused = apply_suppressions(unsuppressed, comments, analysed_lines=lines)
     settled = tuple(
         without_suppressed(advice, kernel.context, OPTIMIZERS)
         for advice, kernel in zip(answers, analysis.kernels, strict=True)
@@ -268,13 +269,13 @@ def _simulated_changes(
         with_what_ifs(
             analysis.path,
             kernel,
-            known,
-            _advise(kernel, known, everything),
+            findings,
+            _advise(kernel, findings, everything),
             request=request,
             progress=progress,
             cache=cache,
         )
-        for kernel, known in zip(analysis.kernels, evaluated, strict=True)
+        for kernel, findings in zip(analysis.kernels, evaluated, strict=True)
     ]
 
 

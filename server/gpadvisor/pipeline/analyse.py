@@ -117,19 +117,19 @@ class _ProfileAnalysis:
         self._request, self._progress, self._rules = request, progress, rules
 
     def run(self) -> Analysis:
-        asked = {kernel.launch.index for kernel in asked_about(self._profile, self._request)}
+        indices = {kernel.launch.index for kernel in asked_about(self._profile, self._request)}
         chosen = chosen_launches(
             self._profile,
-            wants=lambda launch: launch.index in asked,
+            wants=lambda launch: launch.index in indices,
             launch=None if self._request.prefer_launch else self._request.launch,
             prefer=self._request.launch,
             merge=self._request.merge,
         )
         if not chosen:
             raise ProfileMismatchError(_no_kernel(self._profile, self._request, self._path))
-        kernels = tuple(self._kernel(one) for one in chosen)
-        programs = [one.context.program for one in kernels]
-        kernels = tuple(_beside_others(one, partial(self._others, programs)) for one in kernels)
+        kernels = tuple(self._kernel(selected) for selected in chosen)
+        programs = [kernel.context.program for kernel in kernels]
+        kernels = tuple(_beside_others(kernel, partial(self._others, programs)) for kernel in kernels)
         return Analysis(
             path=self._path,
             sha256=self._profile.sha256,
@@ -203,12 +203,12 @@ class _ProfileAnalysis:
 
 
 def _beside_others(
-    kernel: AnalysedKernel, others: Callable[[KernelContext], tuple[Program, ...] | None]
+    kernel: AnalysedKernel, other_programs: Callable[[KernelContext], tuple[Program, ...] | None]
 ) -> AnalysedKernel:
     """With the code beside it, where what is said of a line depends on that."""
     if not asks_others(kernel.context.program):
         return kernel
-    return replace(kernel, context=replace(kernel.context, others=others(kernel.context)))
+    return replace(kernel, context=replace(kernel.context, others=other_programs(kernel.context)))
 
 
 def used_sections(profile: KernelProfile, source: Disassembled) -> frozenset[str]:
@@ -217,8 +217,11 @@ def used_sections(profile: KernelProfile, source: Disassembled) -> frozenset[str
     if profile.counts is not None:
         columns.append(profile.counts.section)
     used = {int(index) for column in columns for index in set(column.tolist())} - {EXTERNAL}
-    own = kernel_sections(source.cubin).get(profile.launch.kernel)
-    return frozenset({profile.sections[index] for index in used} | ({own} if own is not None else set()))
+    kernel_section = kernel_sections(source.cubin).get(profile.launch.kernel)
+    return frozenset(
+        {profile.sections[index] for index in used}
+        | ({kernel_section} if kernel_section is not None else set())
+    )
 
 
 def _analyse_code(
@@ -237,13 +240,16 @@ def _analyse_code(
         kernel_of(name, kernel_program(code.source, {section}), progress=progress)
         for name, section in code.kernels.items()
     )
-    every = kernel_sections(code.source.cubin).values()
-    kernels = tuple(_beside_others(one, lambda _: (kernel_program(code.source, every),)) for one in kernels)
+    kernels_sections = kernel_sections(code.source.cubin).values()
+    kernels = tuple(
+        _beside_others(kernel, lambda _: (kernel_program(code.source, kernels_sections),))
+        for kernel in kernels
+    )
     if request.model and not any(kernel.context.profile for kernel in kernels):
         notes = [problem for kernel in kernels for problem in kernel.problems]
         if request.model_needed:
             failed = (note.message for note in notes if note.code is ProblemCode.FAILED_LAUNCH)
-            raise UsageError(next(failed, no_launch(path, [one.message for one in notes])))
+            raise UsageError(next(failed, no_launch(path, [problem.message for problem in notes])))
         kernels = tuple(replace(kernel, problems=()) for kernel in kernels)  # of launches, all of them
     return Analysis(
         path=path,
@@ -311,8 +317,8 @@ def _no_kernel(profile: Profile, request: Request, path: Path) -> str:
     if not profile.kernels:
         return no_launch_in(profile, path)
     if request.launch is not None:
-        last = max(entry.launch.index for entry in profile.kernels)
-        return f"{path} has no launch {request.launch} of a wanted kernel; its launches are 0 to {last}"
+        highest = max(entry.launch.index for entry in profile.kernels)
+        return f"{path} has no launch {request.launch} of a wanted kernel; its launches are 0 to {highest}"
     names = sorted({_name(entry.launch) for entry in profile.kernels})
     return (
         f"no kernel of {path} matches '{request.kernel and request.kernel.pattern}'; it has: "

@@ -46,4 +46,4 @@ def blame_file(
         return render_blame_json(tables)
     if output_format == "csv":
         return render_blame_csv(tables)
-    return "\n".join(render_blame_text(name, table, shown=rows, width=width) for name, table in tables)
+    return "\n".join(render_blame_text(name, table, limit=rows, width=width) for name, table in tables)

@@ -58,12 +58,12 @@ class Wanted:
         return f"NVCC_APPEND_FLAGS={self.flag}"
 
 
-def find_change(folders: Iterable[Path], wanted: Wanted) -> BuildChange | None:
+def find_change(folders: Iterable[Path], wish: Wanted) -> BuildChange | None:
     """The change for the first build system found; None where none is known."""
     for folder in folders:
         for name, change in _BUILDS:
             text = read_build_file(folder / name)
-            build_change = None if text is None else change(folder / name, text, wanted)
+            build_change = None if text is None else change(folder / name, text, wish)
             if build_change is not None:
                 return build_change
     return None
@@ -77,109 +77,113 @@ def read_build_file(path: Path) -> str | None:
         return None
 
 
-def _cmake_build(path: Path, text: str, wanted: Wanted) -> BuildChange | None:
+def _cmake_build(path: Path, text: str, wish: Wanted) -> BuildChange | None:
     """A build folder: its cache says where the project is."""
     match = _CACHED_SOURCE.search(text)
     if match is None:
         return None
-    project, here = Path(match[1]), wanted.application.absolute().parent
-    inside = here.relative_to(path.parent) if here.is_relative_to(path.parent) else Path()
+    project, application_folder = Path(match[1]), wish.application.absolute().parent
+    inside = (
+        application_folder.relative_to(path.parent)
+        if application_folder.is_relative_to(path.parent)
+        else Path()
+    )
     for lists in (project / inside / "CMakeLists.txt", project / "CMakeLists.txt"):
         listed = read_build_file(lists)
         if listed is not None:
-            return _cmake(lists, listed, wanted, build=path.parent)
+            return _cmake(lists, listed, wish, build=path.parent)
     return None
 
 
-def _cmake(path: Path, text: str, wanted: Wanted, build: Path | None = None) -> BuildChange:
+def _cmake(path: Path, text: str, wish: Wanted, build: Path | None = None) -> BuildChange:
     """The target that compiles the source or is the application, else the variable with the flags."""
     folder = "build" if build is None else shlex.quote(str(build))
-    command = f"{wanted.appended} cmake --build {clean(folder)} --clean-first"
+    command = f"{wish.appended} cmake --build {clean(folder)} --clean-first"
     targets = list(_TARGET.finditer(text))
-    if wanted.source is not None:
-        word = re.compile(rf"(?<![\w.]){re.escape(wanted.source.name)}(?![\w.])")
+    if wish.source is not None:
+        word = re.compile(rf"(?<![\w.]){re.escape(wish.source.name)}(?![\w.])")
         targets = [match for match in targets if word.search(match[2])]
-    target = next((one for one in targets if one[1] == wanted.application.stem), None)
-    if target is None and (wanted.source is not None or len(targets) == 1):
+    target = next((candidate for candidate in targets if candidate[1] == wish.application.stem), None)
+    if target is None and (wish.source is not None or len(targets) == 1):
         target = next(iter(targets), None)
     flags = _CMAKE_FLAGS.search(text)
     if target is None and flags is not None:
         line = _line(text, flags.end())
         return BuildChange(
-            command=command, path=path, line=line, words=f"add {wanted.flag} to CMAKE_CUDA_FLAGS"
+            command=command, path=path, line=line, words=f"add {wish.flag} to CMAKE_CUDA_FLAGS"
         )
-    if target is None and wanted.source is not None:
-        words = f'string(APPEND CMAKE_CUDA_FLAGS " {wanted.flag}")'
+    if target is None and wish.source is not None:
+        words = f'string(APPEND CMAKE_CUDA_FLAGS " {wish.flag}")'
     else:
-        name = clean(wanted.application.stem if target is None else target[1])
-        words = f"target_compile_options({name} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:{wanted.flag}>)"
+        name = clean(wish.application.stem if target is None else target[1])
+        words = f"target_compile_options({name} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:{wish.flag}>)"
     return BuildChange(command=command, path=path, line=None, words=words)
 
 
-def _meson(path: Path, _text: str, wanted: Wanted) -> BuildChange:
+def _meson(path: Path, _text: str, wish: Wanted) -> BuildChange:
     return BuildChange(
-        command=f"meson configure build -Dcuda_args={wanted.flag} && meson compile -C build",
+        command=f"meson configure build -Dcuda_args={wish.flag} && meson compile -C build",
         path=path,
         line=None,
-        words=f"add_project_arguments('{wanted.flag}', language : 'cuda')",
+        words=f"add_project_arguments('{wish.flag}', language : 'cuda')",
     )
 
 
-def _bazel(path: Path, text: str, wanted: Wanted) -> BuildChange | None:
+def _bazel(path: Path, text: str, wish: Wanted) -> BuildChange | None:
     rule = _CUDA_RULE.search(text)
     if rule is None:
         return None
     return BuildChange(
-        command=f"bazel build --@rules_cuda//cuda:copts={wanted.flag} //...",
+        command=f"bazel build --@rules_cuda//cuda:copts={wish.flag} //...",
         path=path,
         line=_line(text, rule.start()),
-        words=f'copts = ["{wanted.flag}"] in {rule[0].partition("(")[0]}(name = "{rule[1]}"), '
+        words=f'copts = ["{wish.flag}"] in {rule[0].partition("(")[0]}(name = "{rule[1]}"), '
         "where rules_cuda compiles it with nvcc",
     )
 
 
-def _bazel_workspace(path: Path, text: str, wanted: Wanted) -> BuildChange | None:
+def _bazel_workspace(path: Path, text: str, wish: Wanted) -> BuildChange | None:
     """The top of a workspace whose packages were not recognised."""
     if "cuda" not in text:
         return None
     return BuildChange(
-        command=f"bazel build --@rules_cuda//cuda:copts={wanted.flag} //...",
+        command=f"bazel build --@rules_cuda//cuda:copts={wish.flag} //...",
         path=path.parent / ".bazelrc",
         line=None,
-        words=f"build --@rules_cuda//cuda:copts={wanted.flag} "
-        f"(without rules_cuda: build --action_env={wanted.appended})",
+        words=f"build --@rules_cuda//cuda:copts={wish.flag} "
+        f"(without rules_cuda: build --action_env={wish.appended})",
     )
 
 
-def _setuptools(path: Path, text: str, wanted: Wanted) -> BuildChange | None:
+def _setuptools(path: Path, text: str, wish: Wanted) -> BuildChange | None:
     listed, extension = _NVCC_LIST.search(text), _EXTENSION.search(text)
     if listed is not None:
-        line, words = _line(text, listed.end()), f"'{wanted.flag}' in the list of 'nvcc'"
+        line, words = _line(text, listed.end()), f"'{wish.flag}' in the list of 'nvcc'"
     elif extension is not None:
         line = _line(text, extension.start())
-        words = f"extra_compile_args={{'nvcc': ['{wanted.flag}']}} for CUDAExtension"
+        words = f"extra_compile_args={{'nvcc': ['{wish.flag}']}} for CUDAExtension"
     else:
         return None
     install = "python -m pip install --no-build-isolation --no-deps --force-reinstall"
     return BuildChange(
-        command=f"{wanted.appended} {install} {clean(shlex.quote(str(path.parent)))}",
+        command=f"{wish.appended} {install} {clean(shlex.quote(str(path.parent)))}",
         path=path,
         line=line,
         words=words,
     )
 
 
-def _make(path: Path, text: str, wanted: Wanted) -> BuildChange | None:
+def _make(path: Path, text: str, wish: Wanted) -> BuildChange | None:
     flags, rule = _MAKE_FLAGS.search(text), _MAKE_NVCC.search(text)
     if text.startswith(_GENERATED_MAKE):
         return None
     if flags is not None:
-        line, words = _line(text, flags.end()), f"add {wanted.flag} to {flags[1]}"
+        line, words = _line(text, flags.end()), f"add {wish.flag} to {flags[1]}"
     elif rule is not None:
-        line, words = _line(text, rule.end()), f"add {wanted.flag} to the options of nvcc"
+        line, words = _line(text, rule.end()), f"add {wish.flag} to the options of nvcc"
     else:
         return None
-    command = f"{wanted.appended} make -B -C {clean(shlex.quote(str(path.parent)))}"
+    command = f"{wish.appended} make -B -C {clean(shlex.quote(str(path.parent)))}"
     return BuildChange(command=command, path=path, line=line, words=words)
 
 

@@ -28,9 +28,9 @@ _TOOLS: Final = ("nvdisasm", "cuobjdump", "nvcc")
 
 def cache_folder() -> Path | None:
     """``GPADVISOR_CACHE``, else the user's cache folder; None: the variable is empty, or there is no home."""
-    own = os.environ.get("GPADVISOR_CACHE")
-    if own is not None:
-        return Path(own) if own else None
+    stated = os.environ.get("GPADVISOR_CACHE")
+    if stated is not None:
+        return Path(stated) if stated else None
     base = os.environ.get("XDG_CACHE_HOME")
     place = Path(base) if base else home()
     if place is None:

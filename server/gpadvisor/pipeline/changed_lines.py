@@ -60,7 +60,7 @@ def changed_lines(folder: Path, base: str) -> Changed:
 
 def parse_diff(text: str) -> Changed:
     """The changed lines of a unified diff without context and prefixes; where lines only go are none."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    ranges: dict[str, list[tuple[int, int]]] = {}
     lines = iter(text.split("\n"))
     file = ""
     for line in lines:
@@ -69,9 +69,9 @@ def parse_diff(text: str) -> Changed:
         elif (hunk := _HUNK.match(line)) is not None:
             removed, first, added = (int(part or 1) for part in (hunk[1] or "1", hunk[2], hunk[3] or "1"))
             if added and file:
-                found.setdefault(file, []).append((first, first + added - 1))
+                ranges.setdefault(file, []).append((first, first + added - 1))
             _skip(lines, removed + added)
-    return {path: tuple(parts) for path, parts in found.items()}
+    return {path: tuple(parts) for path, parts in ranges.items()}
 
 
 def _skip(lines: Iterator[str], count: int) -> None:

@@ -53,14 +53,14 @@ def aggregate_on(
     with _client(scheduler) as client:
         threads = max(1, sum(client.nthreads().values()))
         size = max(1, min(_MOST_FILES, -(-len(files) // (_PARTS_PER_THREAD * threads))))
-        chunks = [files[at : at + size] for at in range(0, len(files), size)]
+        chunks = [files[start : start + size] for start in range(0, len(files), size)]
         progress(f"summing up {len(files)} profiles in {len(chunks)} parts")
         futures, parts = _parts(client, chunks, aggregation, progress)
         bad = {name: why for part in parts for name, why in part.bad.items()}
-        kept = [future for future, part in zip(futures, parts, strict=True) if part.profiles]
-        if not kept or (bad and not aggregation.keep_going):
+        summed_parts = [future for future, part in zip(futures, parts, strict=True) if part.profiles]
+        if not summed_parts or (bad and not aggregation.keep_going):
             raise refused(bad, len(files))
-        rank_sum: RankSum = client.gather(_tree(client, kept, aggregation))
+        rank_sum: RankSum = client.gather(_tree(client, summed_parts, aggregation))
     rank_sum.bad.update(bad)
     if rank_sum.data is None:
         raise refused(rank_sum.bad, len(files))
@@ -107,11 +107,11 @@ def _parts(
     """The parts; once more without numbers as ranks where some of them have such and others have not."""
     for number in (True, False):
         futures = [client.submit(_part, chunk, aggregation, number, pure=False) for chunk in chunks]
-        known = [client.submit(_facts, future, pure=False) for future in futures]
-        parts = _gathered(client, known, progress)
-        other = next((one.version for one in parts if one.version != gpadvisor.__version__), None)
-        if other is not None:
-            raise ProfileError(f"a worker has gpadvisor {other}, this is {gpadvisor.__version__}")
+        submitted = [client.submit(_facts, future, pure=False) for future in futures]
+        parts = _gathered(client, submitted, progress)
+        version = next((part.version for part in parts if part.version != gpadvisor.__version__), None)
+        if version is not None:
+            raise ProfileError(f"a worker has gpadvisor {version}, this is {gpadvisor.__version__}")
         if len({part.numbered for part in parts if part.profiles}) < 2:
             break
     return futures, parts
@@ -130,7 +130,7 @@ def _tree(client: Any, parts: Sequence[Any], aggregation: Aggregation) -> Any:
     """Merges of parts, of these, and so on; what the last gives."""
     level = list(parts)
     while len(level) > 1:
-        groups = [level[at : at + _ARITY] for at in range(0, len(level), _ARITY)]
+        groups = [level[start : start + _ARITY] for start in range(0, len(level), _ARITY)]
         level = [client.submit(_merge, group, aggregation, pure=False) for group in groups]
     return level[0]
 
@@ -141,9 +141,9 @@ def _part(
     number: bool,  # noqa: FBT001 scheduled by position
 ) -> RankSum:
     """The sums over some files; of a worker."""
-    asked = replace(aggregation, partial=True)
-    named = [(Path(path), name) for path, name in files]
-    return summed(named, asked, Settings(), lambda _: None, number=number)
+    for_part = replace(aggregation, partial=True)
+    pairs = [(Path(path), name) for path, name in files]
+    return summed(pairs, for_part, Settings(), lambda _: None, number=number)
 
 
 def _facts(part: RankSum) -> _Part:
@@ -159,9 +159,9 @@ def _merge(parts: Sequence[RankSum], aggregation: Aggregation) -> RankSum:
     """One sum of several; of a worker."""
     with scratch_folder() as folder:
         files = []
-        for at, part in enumerate(parts):
-            path = folder / f"{at}.gpadvisor"
+        for number, part in enumerate(parts):
+            path = folder / f"{number}.gpadvisor"
             path.write_bytes(part.data or b"")
-            files.append((path, f"part {at}"))
-        asked = replace(aggregation, merge=True, partial=True, keep_going=False)
-        return summed(files, asked, Settings(), lambda _: None)
+            files.append((path, f"part {number}"))
+        for_merge = replace(aggregation, merge=True, partial=True, keep_going=False)
+        return summed(files, for_merge, Settings(), lambda _: None)

@@ -75,10 +75,10 @@ def open_code(path: Path, request: Request, progress: Progress, cache: Cache) ->
     if unit != path:
         inside = sections_from(path, source.lines) & set(names.values())
         names = {name: section for name, section in names.items() if section in inside}
-    wanted = {name: section for name, section in names.items() if request.wants(demangle(name), name)}
-    if not wanted:
+    selected = {name: section for name, section in names.items() if request.wants(demangle(name), name)}
+    if not selected:
         if not names:
             raise NoDeviceCodeError(f"{path} holds no kernel")
         text = ", ".join(sorted(demangle(name) for name in names)[:5])
         raise ProfileMismatchError(f"no kernel of {path} is called that; it has: {text}")
-    return Code(data=data, source=source, kernels=wanted, problems=problems)
+    return Code(data=data, source=source, kernels=selected, problems=problems)

@@ -59,9 +59,9 @@ def compare_advised(first: AdvisedFile, second: AdvisedFile) -> Comparison:
         for kernel in side.kernels
     }
 
-    def same_code(one: KernelAdvice, other: KernelAdvice) -> bool | None:
-        known = codes.get(id(one)), codes.get(id(other))
-        return None if not all(known) else known[0] == known[1]
+    def same_code(before: KernelAdvice, after: KernelAdvice) -> bool | None:
+        digests = codes.get(id(before)), codes.get(id(after))
+        return None if not all(digests) else digests[0] == digests[1]
 
     return compare(first.advice.kernels, second.advice.kernels, first.texts, second.texts, same_code)
 

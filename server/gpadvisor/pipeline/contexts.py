@@ -26,7 +26,7 @@ def measured_contexts(path: Path) -> MeasuredContexts:
         ProfileFormatError: it is damaged, or too large for the child.
     """
     try:
-        said: Any = json.loads(
+        reply: Any = json.loads(
             call(
                 _READER,
                 json.dumps({"path": str(path.absolute())}).encode(),
@@ -35,17 +35,17 @@ def measured_contexts(path: Path) -> MeasuredContexts:
                 output_bytes=_OUTPUT_BYTES,
             )
         )
-        if "message" in said:
-            raise ProfileFormatError(str(said["message"]))
-        return _checked(said)
+        if "message" in reply:
+            raise ProfileFormatError(str(reply["message"]))
+        return _checked(reply)
     except (ToolError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ProfileFormatError(
             f"the process that read {path} failed ({error}); it is damaged or too large"
         ) from error
 
 
-def _checked(said: Mapping[str, Any]) -> MeasuredContexts:
-    metrics = tuple(map(str, said["metrics"]))
+def _checked(reply: Mapping[str, Any]) -> MeasuredContexts:
+    metrics = tuple(map(str, reply["metrics"]))
     places = tuple(
         MeasuredPlace(
             parent=int(place["parent"]),
@@ -57,18 +57,18 @@ def _checked(said: Mapping[str, Any]) -> MeasuredContexts:
             module=str(place["module"]),
             address=int(place["address"]),
         )
-        for place in said["places"]
+        for place in reply["places"]
     )
-    own = tuple(tuple(float(value) for value in row) for row in said["own"])
+    exclusive = tuple(tuple(float(value) for value in row) for row in reply["own"])
     if any(not -1 <= place.parent < index for index, place in enumerate(places)):
         raise ValueError("a place before the one around it")
-    if len(own) != len(places) or any(len(row) != len(metrics) for row in own):
+    if len(exclusive) != len(places) or any(len(row) != len(metrics) for row in exclusive):
         raise ValueError("rows of another length")
-    if any(not 0 <= value < math.inf for row in own for value in row):
+    if any(not 0 <= value < math.inf for row in exclusive for value in row):
         raise ValueError("costs that nothing has")
     return MeasuredContexts(
         metrics=metrics,
-        units=tuple(map(str, said["units"])),
+        units=tuple(map(str, reply["units"])),
         places=places,
-        own=own,
+        own=exclusive,
     )

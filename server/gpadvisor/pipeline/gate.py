@@ -20,8 +20,11 @@ def check_advised(
     kernels = {id(kernel.advice): kernel for side in (before, after) for kernel in side.kernels}
     pairs, _, _ = pair_kernels(before.advice.kernels, after.advice.kernels)
     sides = [
-        (_side(one, before, kernels.get(id(one))), _side(other, after, kernels.get(id(other))))
-        for one, other in pairs
+        (
+            _side(kernel_before, before, kernels.get(id(kernel_before))),
+            _side(kernel_after, after, kernels.get(id(kernel_after))),
+        )
+        for kernel_before, kernel_after in pairs
     ]
     return checks(sides, limits)
 

@@ -89,12 +89,12 @@ def parse_launches(table: object, where: str) -> Mapping[str, StatedLaunch]:
 
 
 def _launch(table: Mapping[str, object], where: str) -> StatedLaunch:
-    known = {entry.name for entry in fields(StatedLaunch)}
+    keys = {entry.name for entry in fields(StatedLaunch)}
     values: dict[str, object] = {}
     for key, value in table.items():
         name = key.replace("-", "_")
-        if name not in known:
-            names = ", ".join(sorted(entry.replace("_", "-") for entry in known))
+        if name not in keys:
+            names = ", ".join(sorted(entry.replace("_", "-") for entry in keys))
             raise SettingsError(f"{where}: unknown key '{key}'; known are {names}")
         values[name] = _CHECKS[name](value, f"{where}.{key}")
     return replace(StatedLaunch(), **values)  # type: ignore[arg-type] # each value was checked for its field
@@ -142,10 +142,10 @@ def _arguments(value: object, where: str) -> tuple[StatedArgument, ...]:
 
 
 def _argument(value: object, where: str) -> StatedArgument:
-    kind, given = value, None
+    kind, content = value, None
     if isinstance(value, dict) and len(value) == 1:
-        ((kind, given),) = value.items()
-    return stated_argument(kind, given, where)
+        ((kind, content),) = value.items()
+    return stated_argument(kind, content, where)
 
 
 def stated_argument(kind: object, value: object, where: str) -> StatedArgument:

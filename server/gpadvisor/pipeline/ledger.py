@@ -34,13 +34,13 @@ def outcomes(
     texts = first.sources.profiled, second.sources.profiled
     prints = Fingerprints(make_page(cleaned(first.advice), width=0, color=False, sources=first.texts))
     fingerprints = {
-        (kernel.mangled, one.code): prints.of(kernel, one, primary(one))
+        (kernel.mangled, suggestion.code): prints.of(kernel, suggestion, primary(suggestion))
         for kernel in cleaned(first.advice).kernels
-        for one in kernel.suggestions
+        for suggestion in kernel.suggestions
     }
-    compilers = {one.advice.mangled: one.analysed.context.program.compiler for one in first.kernels}
+    compilers = {kernel.advice.mangled: kernel.analysed.context.program.compiler for kernel in first.kernels}
     pairs, _, _ = pair_kernels(first.advice.kernels, second.advice.kernels)
-    found: list[PredictionOutcome] = []
+    measured: list[PredictionOutcome] = []
     for before, after in pairs:
         if not _comparable(before, after):
             continue
@@ -56,9 +56,9 @@ def outcomes(
             ):
                 answered.append((suggestion, suggestion.speedup, how, fingerprint))
         compiler = compilers.get(before.mangled) or ""
-        found += [
+        measured += [
             PredictionOutcome(
-                rule=one.code,
+                rule=suggestion.code,
                 low=round(estimate.low, 4),
                 expected=round(estimate.expected, 4),
                 high=round(estimate.high, 4),
@@ -68,16 +68,16 @@ def outcomes(
                 arch=before.device.arch,
                 version=__version__,
                 compiler=compiler,
-                evidence=one.evidence.value,
+                evidence=suggestion.evidence.value,
                 known_by=how,
                 beside=len(answered) - 1,
                 fingerprint=fingerprint,
                 kernel=base_name(before.name),
             )
-            for one, estimate, how, fingerprint in answered
+            for suggestion, estimate, how, fingerprint in answered
         ]
     runs = first.advice.sha256, second.advice.sha256
-    return tuple(replace(outcome, before=runs[0], after=runs[1]) for outcome in found)
+    return tuple(replace(outcome, before=runs[0], after=runs[1]) for outcome in measured)
 
 
 def _comparable(before: KernelAdvice, after: KernelAdvice) -> bool:
@@ -118,9 +118,9 @@ def _touched(suggestion: Suggestion, texts: tuple[Mapping[str, str], Mapping[str
     for place in _places(suggestion):
         if place.file not in before or place.file not in after:
             continue
-        kept = map_lines(before[place.file], after[place.file])
-        now = kept.get(place.line)
-        if now is None or (place.line > 1 and kept.get(place.line - 1) != now - 1):
+        new_line_of = map_lines(before[place.file], after[place.file])
+        new_line = new_line_of.get(place.line)
+        if new_line is None or (place.line > 1 and new_line_of.get(place.line - 1) != new_line - 1):
             return True
     return False
 

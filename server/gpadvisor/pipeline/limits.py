@@ -64,26 +64,27 @@ def within_limits(limits: EstimateLimits, evaluated: Evaluated) -> Evaluated:
 
 
 def _within(
-    context: KernelContext, one: EstimatedMatch, ceilings: Sequence[Ceiling], model: Potential | None
+    context: KernelContext, estimated: EstimatedMatch, ceilings: Sequence[Ceiling], model: Potential | None
 ) -> EstimatedMatch:
-    if one.estimate is None:
-        return one
-    match, blame = one.match, context.blame
+    if estimated.estimate is None:
+        return estimated
+    match, blame = estimated.match, context.blame
     relieves = (*match.relieves, *(() if blame is None else issue_relief(blame, match)))
     limits: list[tuple[float, str, str]] = []
-    kept = left_alone(ceilings, relieves, relaunched=match.parallel is not None)
-    if kept is not None:
+    limiting = left_alone(ceilings, relieves, relaunched=match.parallel is not None)
+    if limiting is not None:
         reason = (
-            f"{kept.name} is at {percent(kept.use)} of its peak, which it leaves as it is ({kept.source})"
+            f"{limiting.name} is at {percent(limiting.use)} of its peak, which it leaves as it"
+            f" is ({limiting.source})"
         )
-        limits.append((kept.factor, kept.name, reason))
+        limits.append((limiting.factor, limiting.name, reason))
     saved = bounding(match, relieves, blame)
     if model is not None and saved:
         bound = model.bound(*saved, off=constants.MODEL_OFF)
         limits.append((bound, GPUPERF, bound_reason(model, saved)))
     if not limits:
-        return one
-    return replace(one, estimate=_lowered(one.estimate, *min(limits)))
+        return estimated
+    return replace(estimated, estimate=_lowered(estimated.estimate, *min(limits)))
 
 
 def _lowered(estimate: Estimate, most: float, limit: str, reason: str) -> Estimate:

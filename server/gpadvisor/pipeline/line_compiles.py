@@ -73,30 +73,30 @@ class LineCompiler:
         if result is not None:
             return result
         limit = self._request.settings.lines_timeout_seconds
-        left = min(limit - self._seconds, self._request.settings.tool_timeout_seconds)
-        if left <= 0:
+        seconds_left = min(limit - self._seconds, self._request.settings.tool_timeout_seconds)
+        if seconds_left <= 0:
             self.ran_out_of_time = True
             return NotCompiled(
                 f"{source.name} was not compiled for its lines, as others took {limit:g} s; "
                 f"--lines-from {source.name} does"
             )
         begun, lasts = time.monotonic(), _KEPT_SECONDS
-        made: Made | NotCompiled
+        compiled: Made | NotCompiled
         try:
-            made = self._make(source, arch, left)
+            compiled = self._make(source, arch, seconds_left)
         except ToolTimeoutError:
             self.ran_out_of_time, lasts = True, _TIMEOUT_KEPT_SECONDS
-            made = NotCompiled(
+            compiled = NotCompiled(
                 f"{source.name} did not compile for its lines within {limit:g} s; --lines-from {source.name} "
                 "waits for it",
                 ", and lines-timeout-seconds in gpadvisor.toml gives more time",
             )
         except (GpadvisorError, OSError) as error:
-            made = NotCompiled(f"{source.name} does not compile here", f": {error}")
+            compiled = NotCompiled(f"{source.name} does not compile here", f": {error}")
         self._seconds += time.monotonic() - begun
         if stored is not None:
-            self._keep(stored, made, lasts)
-        return made
+            self._keep(stored, compiled, lasts)
+        return compiled
 
     def _make(self, source: Path, arch: str, seconds: float) -> Made:
         if input_kind(source) is InputKind.CUBIN:
@@ -142,13 +142,13 @@ class LineCompiler:
         except (ValueError, TypeError, binascii.Error, RecursionError):  # of another shape
             return None
 
-    def _keep(self, key: str, made: Made | NotCompiled, seconds: float) -> None:
+    def _keep(self, key: str, compiled: Made | NotCompiled, seconds: float) -> None:
         text: str | None = None
         words: str | tuple[str, str]
-        if isinstance(made, NotCompiled):
-            words = made.short, made.more
+        if isinstance(compiled, NotCompiled):
+            words = compiled.short, compiled.more
         else:
-            text, words = base64.b64encode(made[0]).decode("ascii"), made[1]
+            text, words = base64.b64encode(compiled[0]).decode("ascii"), compiled[1]
         self._cache.put(key, json.dumps([time.time() + seconds, text, words]).encode())
 
 

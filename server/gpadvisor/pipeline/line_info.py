@@ -28,11 +28,11 @@ class LineInfoChange:
 
 def line_info_change(application: Path, working_folder: Path) -> LineInfoChange:
     """The change for the build system found beside the application, or beside the current folder."""
-    wanted = Wanted(flag=FLAG, application=application)
-    build_change = find_change(_folders(application, working_folder), wanted)
+    wish = Wanted(flag=FLAG, application=application)
+    build_change = find_change(_folders(application, working_folder), wish)
     if build_change is None:
         return LineInfoChange(
-            command=f"{wanted.appended} nvcc ...",
+            command=f"{wish.appended} nvcc ...",
             change=f"add {FLAG} to the options of nvcc; nvcc takes it from the environment variable too, "
             "whatever the build system is",
         )
@@ -46,8 +46,8 @@ def script_line_info(application: Path) -> str | None:
     text = read_build_file(application) if application.suffix == ".py" else None
     if text is None:
         return None
-    said = [words for module, words in _PYTHON if re.search(rf"\b{module}\b", text)]
-    return "; ".join(said) or None
+    hints = [words for module, words in _PYTHON if re.search(rf"\b{module}\b", text)]
+    return "; ".join(hints) or None
 
 
 _PYTHON: Final = (

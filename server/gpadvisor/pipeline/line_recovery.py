@@ -130,10 +130,10 @@ class LineRecovery:
                 if isinstance(compiled, NotCompiled):
                     failed.append(compiled)
                     continue
-                found = _found(compiled, program, profile)
+                recovered = _found(compiled, program, profile)
                 # Of sources that do as well, that which is here now counts.
-                best = found if best is None or found.worth >= best.worth else best
-                if best is found and best.same:
+                best = recovered if best is None or recovered.worth >= best.worth else best
+                if best is recovered and best.same:
                     break
         self.known.unfinished = self._compiler.ran_out_of_time
         if best is not None and (best.is_enough or self._request.lines_from):
@@ -148,15 +148,15 @@ class LineRecovery:
     def with_lines(self, profile: Profile) -> Profile:
         """The profile with the lines that were found, for a snapshot of it."""
         binaries, sources, lines = dict(profile.binaries), dict(profile.sources), []
-        for (binary, kernel), one in self._used.items():
-            digest = hashlib.sha256(one.cubin).hexdigest()
-            binaries[digest] = one.cubin
-            for path, text in one.texts.items():
+        for (binary, kernel), compiled in self._used.items():
+            digest = hashlib.sha256(compiled.cubin).hexdigest()
+            binaries[digest] = compiled.cubin
+            for path, text in compiled.texts.items():
                 sources.setdefault(path, source_text(path, text))
-            found = RecoveredLines(
-                binary=binary, kernel=kernel, source=one.name, compiler=one.by, compiled=digest
+            recovered = RecoveredLines(
+                binary=binary, kernel=kernel, source=compiled.name, compiler=compiled.by, compiled=digest
             )
-            lines.append(found)
+            lines.append(recovered)
         return replace(profile, binaries=binaries, sources=sources, lines=tuple(lines))
 
     def _look_for(self, name: str, profile: KernelProfile) -> None:
@@ -184,10 +184,10 @@ class LineRecovery:
         """The code of a source or cubin, or why there is none."""
         key = source, arch, name
         if key not in self._compiled:
-            made = self._compiler.cubin(source, arch)
+            result = self._compiler.cubin(source, arch)
             try:
                 self._compiled[key] = (
-                    made if isinstance(made, NotCompiled) else self._read(source, made, name)
+                    result if isinstance(result, NotCompiled) else self._read(source, result, name)
                 )
             except (GpadvisorError, OSError) as error:
                 if self._request.lines_from:
@@ -195,8 +195,8 @@ class LineRecovery:
                 self._compiled[key] = NotCompiled(f"{source.name} does not compile here", f": {error}")
         return self._compiled[key]
 
-    def _read(self, source: Path, made: tuple[bytes, str], name: str) -> _Compiled:
-        cubin, by = made
+    def _read(self, source: Path, cubin_and_compiler: tuple[bytes, str], name: str) -> _Compiled:
+        cubin, by = cubin_and_compiler
         program = self._program(cubin, name)
         return _Compiled(
             name=source.name,
@@ -209,10 +209,10 @@ class LineRecovery:
 
     def _brought(self, name: str, profile: KernelProfile) -> _Compiled | None:
         """What a snapshot was made with."""
-        own = profile.binary, profile.launch.kernel
+        kernel_key = profile.binary, profile.launch.kernel
         for line in self._profile.lines:
             cubin = self._profile.binaries.get(line.compiled)
-            if (line.binary, line.kernel) != own or cubin is None:
+            if (line.binary, line.kernel) != kernel_key or cubin is None:
                 continue
             program = self._program(cubin, name, self._profile.disassemblies.get(line.compiled))
             sources = ((path, self._profile.sources.get(path)) for path in named_sources(program))
@@ -221,7 +221,11 @@ class LineRecovery:
                 by=line.compiler,
                 cubin=cubin,
                 program=program,
-                texts={path: found.text for path, found in sources if found and found.text is not None},
+                texts={
+                    path: source_text.text
+                    for path, source_text in sources
+                    if source_text and source_text.text is not None
+                },
                 installation=None,
             )
         return None
@@ -229,15 +233,15 @@ class LineRecovery:
     def _program(self, data: bytes, name: str, listing: bytes | None = None) -> Program:
         """The kernels of a cubin that have a name."""
         sections = kernel_sections(read_cubin(data))
-        wanted = {section for symbol, section in sections.items() if base_name(demangle(symbol)) == name}
+        names = {section for symbol, section in sections.items() if base_name(demangle(symbol)) == name}
         opened = open_cubin(
             data,
-            wanted,
+            names,
             stored=listing,
             timeout_seconds=self._request.settings.tool_timeout_seconds,
             cache=self._cache,
         )
-        return kernel_program(opened, wanted)
+        return kernel_program(opened, names)
 
     def _kept(self, name: str, profile: KernelProfile) -> _Compiled | None:
         """What was found for a kernel of this profile before."""
@@ -270,10 +274,10 @@ class LineRecovery:
         return self._cache.key("lines", parts)
 
     def _told(self, best: _Found, program: Program, profile: KernelProfile) -> Program:
-        one = best.compiled
-        self.known.texts.update(one.texts)
+        compiled = best.compiled
+        self.known.texts.update(compiled.texts)
         if not best.same:
-            self.known.alike.update(one.texts)
+            self.known.alike.update(compiled.texts)
         how = "the same code as the report's"
         sampled = profile.samples.total.any()
         if not best.same:
@@ -281,9 +285,13 @@ class LineRecovery:
                 "other code than the report's, of another compiler, options or state of the source; "
                 f"{percent(best.share, 0)} of the {'samples' if sampled else 'instructions'} have a line"
             )
-        problem = Problem(ProblemCode.LINES_RECOVERED, f"lines from {one.name}, {one.by}: {how}")
-        others = tuple(one for one in program.problems if one.code is not ProblemCode.NO_LINE_INFO)
-        return replace(best.recovery.program, problems=(*others, problem))
+        problem = Problem(ProblemCode.LINES_RECOVERED, f"lines from {compiled.name}, {compiled.by}: {how}")
+        remaining = tuple(
+            other_problem
+            for other_problem in program.problems
+            if other_problem.code is not ProblemCode.NO_LINE_INFO
+        )
+        return replace(best.recovery.program, problems=(*remaining, problem))
 
     def _without(self, program: Program, kernel: str, failed: list[NotCompiled]) -> Program:
         """The program as it is, with where its kernel is defined and why that gave no lines."""
@@ -293,9 +301,9 @@ class LineRecovery:
         if defined is not None:
             place = SourceLocation(str(defined.path), defined.line)
         elif len(files) > 1:
-            named = ", ".join(shorten(file.name, _FILE_NAME) for file in files[:2])
+            file_names = ", ".join(shorten(file.name, _FILE_NAME) for file in files[:2])
             why = short = (
-                f"{len(files)} files here define it ({named}{', ...' * (len(files) > 2)}); "
+                f"{len(files)} files here define it ({file_names}{', ...' * (len(files) > 2)}); "
                 "--lines-from FILE names the one"
             )
         else:
@@ -328,14 +336,14 @@ def _found(compiled: _Compiled, program: Program, profile: KernelProfile) -> _Fo
 def _share(program: Program, profile: KernelProfile) -> float:
     """The samples with a line; of a kernel without samples, the instructions."""
     columns = profile.samples
-    total = found = 0
+    total = with_line = 0
     for section, pc, count in zip(
         columns.section.tolist(), columns.pc.tolist(), columns.total.tolist(), strict=True
     ):
-        at = None if section == EXTERNAL else program.at(profile.sections[section], pc)
+        position = None if section == EXTERNAL else program.at(profile.sections[section], pc)
         total += count
-        found += count if at is not None and at[0].lines[at[1]] is not None else 0
+        with_line += count if position is not None and position[0].lines[position[1]] is not None else 0
     if not total:
         lines = [line for function in program.functions for line in function.lines]
-        total, found = len(lines), sum(line is not None for line in lines)
-    return found / total if total else 0.0
+        total, with_line = len(lines), sum(line is not None for line in lines)
+    return with_line / total if total else 0.0

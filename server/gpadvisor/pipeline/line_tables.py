@@ -21,7 +21,7 @@ _OUTPUT_BYTES: Final = 256 << 20
 def read_lines(
     cubin: Cubin,
     data: bytes,
-    asked: Mapping[str, object],
+    key_parts: Mapping[str, object],
     *,
     timeout_seconds: float,
     cache: Cache,
@@ -32,7 +32,7 @@ def read_lines(
     Args:
         cubin: the image.
         data: its bytes.
-        asked: what decides the answer, by name; the names of its ``sections``, or None for all.
+        key_parts: what decides the answer, by name; the names of its ``sections``, or None for all.
         timeout_seconds: how long decoding may take.
         cache: where answers are kept.
         cancelled: asked now and then.
@@ -42,14 +42,14 @@ def read_lines(
     """
     if not cubin.has_line_info:
         return Lines(), ()
-    key = cache.key("lines", asked)
+    key = cache.key("lines", key_parts)
     with contextlib.suppress(ValueError):  # of another shape
-        if (known := cache.get(key)) is not None:
-            return load_lines(known, cubin), ()
+        if (stored := cache.get(key)) is not None:
+            return load_lines(stored, cubin), ()
     try:
         answer = call(
             "gpadvisor.cubin.decoded:answer",
-            json.dumps(asked["sections"]).encode() + b"\n" + data,
+            json.dumps(key_parts["sections"]).encode() + b"\n" + data,
             timeout_seconds=timeout_seconds,
             memory_bytes=_MEMORY_BYTES,
             output_bytes=_OUTPUT_BYTES,

@@ -105,12 +105,12 @@ def command_line_flags(words: Sequence[str]) -> tuple[str, ...]:
         reduce_command,
     )
 
-    here = Path.cwd()
-    command = reduce_command(words, here)
+    folder = Path.cwd()
+    command = reduce_command(words, folder)
     if command.refused:
         raise UsageError(f"{command.refused[0]} is not passed on: it may run code; leave it out")
-    found = [f"-arch={arch}" for arch in command.architectures]
+    flags = [f"-arch={arch}" for arch in command.architectures]
     for option in command.options:
         name, _, value = option.partition("=")
-        found.append(f"{name}={here / value}" if name in PATH_OPTIONS else option)
-    return tuple(found)
+        flags.append(f"{name}={folder / value}" if name in PATH_OPTIONS else option)
+    return tuple(flags)

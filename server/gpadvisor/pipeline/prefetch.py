@@ -61,8 +61,8 @@ class Opened:
         profile = read()
         launch = None if self._request.prefer_launch else self._request.launch
         for kernel in asked_about(profile, self._request):
-            wanted = kernel.binary in profile.binaries and launch in {None, kernel.launch.index}
-            if wanted and kernel.binary is not None and kernel.binary not in self._cubins:
+            is_selected = kernel.binary in profile.binaries and launch in {None, kernel.launch.index}
+            if is_selected and kernel.binary is not None and kernel.binary not in self._cubins:
                 self._cubins[kernel.binary] = self._pool.submit(self._open, profile, kernel.binary)
         return profile
 
@@ -112,11 +112,11 @@ def asked_about(profile: Profile, request: Request) -> list[KernelProfile]:
 
     A profile has some launches for their time alone; they are looked at when they are named.
     """
-    named = request.kernel is not None or request.launch is not None
+    is_narrowed = request.kernel is not None or request.launch is not None
     return [
         kernel
         for kernel in profile.kernels
-        if (named or kernel.picked) and request.wants(kernel.launch.demangled, kernel.launch.kernel)
+        if (is_narrowed or kernel.picked) and request.wants(kernel.launch.demangled, kernel.launch.kernel)
     ]
 
 

@@ -50,28 +50,30 @@ def open_cubin(
         ToolError: no disassembler could read it.
     """
     cubin = read_cubin(data)
-    wanted = None
+    section_names = None
     if sections is not None:
         kernels = set(kernel_sections(cubin).values())
-        wanted = sorted(s.name for s in cubin.sections if s.name in sections or s.name not in kernels)
-    asked = {"cubin": cubin.sha256, "sections": wanted, "installation": installation_digest()}
+        section_names = sorted(s.name for s in cubin.sections if s.name in sections or s.name not in kernels)
+    key_parts = {"cubin": cubin.sha256, "sections": section_names, "installation": installation_digest()}
     stopped = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(
             read_lines,
             cubin,
             data,
-            asked,
+            key_parts,
             timeout_seconds=timeout_seconds,
             cache=cache,
             cancelled=lambda: stopped.is_set() or (cancelled is not None and cancelled()),
         )
         try:
-            key = cache.key("listing", asked)
+            key = cache.key("listing", key_parts)
             listing, problems = (
                 (load_listing(stored), ())
                 if stored is not None
-                else _listing(cubin, data, wanted, key, timeout_seconds, cache, progress, cancelled=cancelled)
+                else _listing(
+                    cubin, data, section_names, key, timeout_seconds, cache, progress, cancelled=cancelled
+                )
             )
             lines, unread = reading.result()
             return Disassembled(
@@ -87,7 +89,7 @@ def open_cubin(
 def _listing(
     cubin: Cubin,
     data: bytes,
-    wanted: Collection[str] | None,
+    section_names: Collection[str] | None,
     key: str,
     timeout_seconds: float,
     cache: Cache,
@@ -96,12 +98,12 @@ def _listing(
     cancelled: Callable[[], bool] | None,
 ) -> tuple[Listing, tuple[Problem, ...]]:
     """From the cache or the disassembler."""
-    known = cache.get(key)
-    if known is not None:
+    stored = cache.get(key)
+    if stored is not None:
         with contextlib.suppress(SassError):  # of another shape
-            return load_listing(known), ()
+            return load_listing(stored), ()
     progress(f"disassembling {len(data) // 1024} KiB for {cubin.arch}")
-    result = disassemble(data, sections=wanted, timeout_seconds=timeout_seconds, cancelled=cancelled)
+    result = disassemble(data, sections=section_names, timeout_seconds=timeout_seconds, cancelled=cancelled)
     if cache.is_on and not result.problems:  # a fallback is told each time
         cache.put(key, dump_listing(result.listing))
     return result.listing, result.problems
@@ -121,19 +123,19 @@ def kernel_program(source: Disassembled, sections: Collection[str]) -> Program:
     """The program of the given sections and of every section that they call."""
     from gpadvisor.analyzer import build_program  # noqa: PLC0415 imported while the disassembler runs
 
-    wanted = {name for name in sections if source.cubin.section(name) is not None}
+    included = {name for name in sections if source.cubin.section(name) is not None}
     by_symbol = {symbol.name: section.name for section in source.cubin.sections for symbol in section.symbols}
     while True:
-        program = build_program(source.cubin, source.listing, wanted, source.lines)
+        program = build_program(source.cubin, source.listing, included, source.lines)
         called = {
             by_symbol[call.symbol]
             for function in program.functions
             for call in function.calls
             if call.callee is None and call.symbol in by_symbol
         }
-        if called <= wanted:
+        if called <= included:
             return _with_line_damage(program, source.lines.damage)
-        wanted |= called
+        included |= called
 
 
 def _with_line_damage(program: Program, damage: str | None) -> Program:

@@ -35,8 +35,8 @@ def _moved_bytes(
         return 0
     threads = dict(zip(profile.counts.pc.tolist(), profile.counts.threads.tolist(), strict=True))
     return sum(
-        threads.get(int(one.pc), 0) * (one.width_bytes or 4)
+        threads.get(int(instruction.pc), 0) * (instruction.width_bytes or 4)
         for function in program.functions
-        for one in function.instructions
-        if one.info.opclass is opclass and one.info.space in spaces
+        for instruction in function.instructions
+        if instruction.info.opclass is opclass and instruction.info.space in spaces
     )

@@ -100,9 +100,9 @@ def find_settings(start: Path, top: Path | None = None) -> LoadedSettings:
     """
     start = start.resolve()
     for folder in _searched(start, top):
-        own = folder / FILE_NAME
-        if _may_be_taken(own, start):
-            return _load(own, ())
+        file = folder / FILE_NAME
+        if _may_be_taken(file, start):
+            return _load(file, ())
         project = folder / "pyproject.toml"
         if (
             _may_be_taken(project, start)
@@ -169,12 +169,12 @@ def parse_settings(table: Mapping[str, object], where: str) -> Settings:
     Raises:
         SettingsError: an unknown key or a value of the wrong type.
     """
-    known = {entry.name: entry for entry in fields(Settings)}
+    settings_fields = {entry.name: entry for entry in fields(Settings)}
     values: dict[str, object] = {}
     for key, value in table.items():
         name = key.replace("-", "_")
-        if name not in known:
-            names = ", ".join(sorted(entry.replace("_", "-") for entry in known))
+        if name not in settings_fields:
+            names = ", ".join(sorted(entry.replace("_", "-") for entry in settings_fields))
             raise SettingsError(f"{where}: unknown setting '{key}'; known are {names}")
         if any("\0" in text for text in _texts(value)):
             raise SettingsError(f"{where}: '{key}' has a character that no path and no option can have")

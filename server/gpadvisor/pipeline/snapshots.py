@@ -83,7 +83,7 @@ def import_profile(
     profile = load(source, request.settings, gpubins)
     if not profile.kernels:
         raise ProfileMismatchError(no_launch_in(profile, source))
-    profile, told = _with_lines(source, profile, request, progress)
+    profile, line_problems = _with_lines(source, profile, request, progress)
     listings, problems = disassemble_all(profile, request.settings, progress)
     profile = replace(profile, disassemblies={**profile.disassemblies, **listings})
     if gpubins is not None:
@@ -95,7 +95,7 @@ def import_profile(
         samples=sum(kernel.total_samples for kernel in profile.kernels),
         report_bytes=input_bytes(source),
         snapshot_bytes=target.stat().st_size,
-        problems=(*profile.problems, *told, *problems),
+        problems=(*profile.problems, *line_problems, *problems),
     )
 
 
@@ -105,7 +105,7 @@ def _with_lines(
     """The profile with lines for kernels whose code has none, and what is to be said of them."""
     cache = Cache(cache_folder())
     recovery = LineRecovery(path, profile, request, progress, cache)
-    told: list[Problem] = []
+    reported: list[Problem] = []
     for kernel in _without_lines(profile):
         digest = kernel.binary or ""
         try:
@@ -120,24 +120,24 @@ def _with_lines(
             program = kernel_program(code, used_sections(kernel, code))
         except (CubinError, SassError, ToolError):  # told where it is disassembled
             continue
-        told += [
+        reported += [
             problem
             for problem in recovery.lines(program, kernel).problems
             if problem.code in {ProblemCode.LINES_RECOVERED, ProblemCode.NO_LINE_INFO}
         ]
-    return recovery.with_lines(profile), list(dict.fromkeys(told))
+    return recovery.with_lines(profile), list(dict.fromkeys(reported))
 
 
 def _without_lines(profile: Profile) -> list[KernelProfile]:
     """The launch with the most samples of each kernel whose cubin has no line table."""
     profiles: dict[tuple[str, str], KernelProfile] = {}
-    for one in profile.kernels:
-        data = profile.binaries.get(one.binary or "")
-        if one.binary is None or data is None or _LINE_TABLE in data:
+    for kernel in profile.kernels:
+        data = profile.binaries.get(kernel.binary or "")
+        if kernel.binary is None or data is None or _LINE_TABLE in data:
             continue
-        key = one.binary, one.launch.kernel
-        if key not in profiles or one.total_samples > profiles[key].total_samples:
-            profiles[key] = one
+        key = kernel.binary, kernel.launch.kernel
+        if key not in profiles or kernel.total_samples > profiles[key].total_samples:
+            profiles[key] = kernel
     return list(profiles.values())
 
 

@@ -69,22 +69,22 @@ def stall_pages() -> tuple[StallPage, ...]:
     return tuple(
         StallPage(
             name=name,
-            title=one["title"],
-            also=tuple(one["also"]),
-            cause=one["cause"],
-            helps=tuple(one["helps"]),
-            mistaken=tuple(one["mistaken"]),
-            rules=tuple(one["rules"]),
+            title=document["title"],
+            also=tuple(document["also"]),
+            cause=document["cause"],
+            helps=tuple(document["helps"]),
+            mistaken=tuple(document["mistaken"]),
+            rules=tuple(document["rules"]),
         )
-        for name, one in data.items()
+        for name, document in data.items()
     )
 
 
 def find_stall(name: str) -> StallPage | None:
     """The page of a stall reason by its name, by that of another tool, or by that of a metric."""
     by_name = {key: page for page in stall_pages() for key in (page.name, *page.also)}
-    wanted = re.sub(r"[\s-]+", "_", name[:_MOST_LETTERS].strip().lower())
-    return by_name.get(wanted) or by_name.get(_METRIC.sub("", wanted))
+    stall_name = re.sub(r"[\s-]+", "_", name[:_MOST_LETTERS].strip().lower())
+    return by_name.get(stall_name) or by_name.get(_METRIC.sub("", stall_name))
 
 
 def explain(name: str, address: str | None = None) -> str:
@@ -103,8 +103,8 @@ def explain(name: str, address: str | None = None) -> str:
     try:
         return rule_page(name)
     except UsageError:
-        known = [*(page.name for page in stall_pages()), *(rule.slug for rule in all_rules())]
-        close = difflib.get_close_matches(name[:_MOST_LETTERS].lower().replace(" ", "_"), known, n=1)
+        names = [*(page.name for page in stall_pages()), *(rule.slug for rule in all_rules())]
+        close = difflib.get_close_matches(name[:_MOST_LETTERS].lower().replace(" ", "_"), names, n=1)
         hint = f"did you mean {close[0]}? " if close else ""
         reasons = ", ".join(page.name for page in stall_pages())
         raise UsageError(

@@ -71,28 +71,28 @@ def coverage_sentence(profile: Profile) -> str | None:
     coverage = time_coverage(profile)
     if coverage is not None:
         return _sentence(coverage)
-    known = any(problem.code is ProblemCode.UNKNOWN_TIME_COVERAGE for problem in profile.problems)
-    if known or not any(entry.total_samples for entry in profile.kernels):
+    is_reported = any(problem.code is ProblemCode.UNKNOWN_TIME_COVERAGE for problem in profile.problems)
+    if is_reported or not any(entry.total_samples for entry in profile.kernels):
         return None
     return "it is not known which share of the GPU time the samples cover: not every kernel has a time"
 
 
 def unknown_coverage(kernel: str | None, launch_skip: int, launch_count: int | None) -> tuple[Problem, ...]:
     """The problem of a run in which only launches that were asked for are seen at all."""
-    given = [
+    options = [
         option
-        for option, there in (
+        for option, is_set in (
             (f"--kernel {clean(shlex.quote(kernel or ''))}", kernel is not None),
             (f"--launch-skip {launch_skip}", launch_skip > 0),
             (f"--launch-count {launch_count}", launch_count is not None),
         )
-        if there
+        if is_set
     ]
-    if not given:
+    if not options:
         return ()
     text = (
-        f"only launches that {' '.join(given)} picked were seen: which share of the application's GPU time "
-        f"they are is not known; gpadvisor profile --collector cupti {' '.join(given)} -- APP tells"
+        f"only launches that {' '.join(options)} picked were seen: which share of the application's GPU time "
+        f"they are is not known; gpadvisor profile --collector cupti {' '.join(options)} -- APP tells"
     )
     return (Problem(ProblemCode.UNKNOWN_TIME_COVERAGE, text),)
 
@@ -103,9 +103,9 @@ def _sentence(coverage: TimeCoverage) -> str:
     if coverage.missed is None:
         return sentence
     if coverage.wrong_kernel:
-        shown = [_shown(name) for name in coverage.covered[:_NAMES]]
-        more = len(coverage.covered) - len(shown)
-        sentence += f" ({', '.join(shown)}{f' and {more} more' if more else ''})"
+        names = [_shown(name) for name in coverage.covered[:_NAMES]]
+        more = len(coverage.covered) - len(names)
+        sentence += f" ({', '.join(names)}{f' and {more} more' if more else ''})"
     return (
         f"{sentence}; {_shown(coverage.missed)} takes {percent(coverage.missed_share)} and has none: "
         f"gpadvisor profile --kernel {_pattern(coverage.missed)} -- APP profiles it"

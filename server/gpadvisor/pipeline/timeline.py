@@ -48,8 +48,8 @@ def idle_of(path: Path) -> RunIdleness:
         ProfileFormatError: it is none, or damaged, or too large for the child.
     """
     try:
-        said = _asked(path, "idleness")
-        return RunIdleness(devices=tuple(map(_device, said["devices"])), findings=_findings(said))
+        reply = _asked(path, "idleness")
+        return RunIdleness(devices=tuple(map(_device, reply["devices"])), findings=_findings(reply))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _failed(path, error) from error
 
@@ -62,13 +62,13 @@ def run_times_of(path: Path, cache: Cache | None = None) -> RunTimes:
         ProfileFormatError: it is damaged, or too large for the child.
     """
     try:
-        said = _asked(path, "kernels") if cache is None else _cached(path, cache)
-        span, busy = _span(said)
+        reply = _asked(path, "kernels") if cache is None else _cached(path, cache)
+        span, busy = _span(reply)
         return RunTimes(
             span_ns=span,
             busy_ns=busy,
-            kernels=tuple(map(_kernel, said["kernels"])),
-            findings=_findings(said),
+            kernels=tuple(map(_kernel, reply["kernels"])),
+            findings=_findings(reply),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _failed(path, error) from error
@@ -130,41 +130,43 @@ def answer(request: bytes) -> bytes:
     from gpadvisor.advice.strip import run_strip  # noqa: PLC0415 of the child
     from gpadvisor.store.timeline import read_timeline  # noqa: PLC0415 of the child
 
-    asked = json.loads(request)
-    path = Path(asked["path"])
-    said: dict[str, Any]
+    parameters = json.loads(request)
+    path = Path(parameters["path"])
+    reply: dict[str, Any]
     try:
         timeline = read_timeline(path)
-        if asked["what"] == "kernels":
-            said = asdict(replace(run_times(timeline), findings=run_findings(timeline)))
-        elif asked["what"] == "strip":
-            said = asdict(run_strip(timeline))
+        if parameters["what"] == "kernels":
+            reply = asdict(replace(run_times(timeline), findings=run_findings(timeline)))
+        elif parameters["what"] == "strip":
+            reply = asdict(run_strip(timeline))
         elif not len(timeline.calls.start_ns) and not timeline.launched_by:
-            said = {"message": f"{path} has no calls of CUDA: nsys profile --trace cuda records them"}
+            reply = {"message": f"{path} has no calls of CUDA: nsys profile --trace cuda records them"}
         else:
-            said = asdict(RunIdleness(devices=idleness(timeline), findings=run_findings(timeline)))
+            reply = asdict(RunIdleness(devices=idleness(timeline), findings=run_findings(timeline)))
     except GpadvisorError as error:
-        said = {"message": str(error), "is_other": isinstance(error, NoTimelineError)}
+        reply = {"message": str(error), "is_other": isinstance(error, NoTimelineError)}
     except MemoryError:
-        said = {"message": f"{path} needs too much memory; trace a part of the run"}
-    return json.dumps(said).encode()
+        reply = {"message": f"{path} needs too much memory; trace a part of the run"}
+    return json.dumps(reply).encode()
 
 
-def _asked(path: Path, what: str) -> Mapping[str, Any]:
+def _asked(path: Path, question: str) -> Mapping[str, Any]:
     try:
         data = call(
             _READER,
-            json.dumps({"path": str(path.absolute()), "what": what}).encode(),
+            json.dumps({"path": str(path.absolute()), "what": question}).encode(),
             timeout_seconds=_SECONDS,
             memory_bytes=_MEMORY_BYTES,
             output_bytes=_OUTPUT_BYTES,
         )
     except ToolError as error:
         raise _failed(path, error) from error
-    said: Any = json.loads(data)
-    if "message" in said:
-        raise (NoTimelineError if said.get("is_other") is True else ProfileFormatError)(str(said["message"]))
-    return dict(said)
+    reply: Any = json.loads(data)
+    if "message" in reply:
+        raise (NoTimelineError if reply.get("is_other") is True else ProfileFormatError)(
+            str(reply["message"])
+        )
+    return dict(reply)
 
 
 def _failed(path: Path, error: Exception) -> ProfileFormatError:
@@ -173,40 +175,42 @@ def _failed(path: Path, error: Exception) -> ProfileFormatError:
     )
 
 
-def _span(said: Mapping[str, Any]) -> tuple[int, int]:
-    span, busy = int(said["span_ns"]), int(said["busy_ns"])
+def _span(document: Mapping[str, Any]) -> tuple[int, int]:
+    span, busy = int(document["span_ns"]), int(document["busy_ns"])
     if not 0 <= busy <= span < _MOST_NS:
         raise ValueError("times that no run has")
     return span, busy
 
 
-def _device(said: Mapping[str, Any]) -> DeviceIdleness:
-    span, busy = _span(said)
+def _device(document: Mapping[str, Any]) -> DeviceIdleness:
+    span, busy = _span(document)
     return DeviceIdleness(
-        device=int(said["device"]),
+        device=int(document["device"]),
         span_ns=span,
         busy_ns=busy,
-        gaps=int(said["gaps"]),
-        by_call=tuple(map(_share, said["by_call"])),
-        by_end=tuple(map(_share, said["by_end"])),
+        gaps=int(document["gaps"]),
+        by_call=tuple(map(_share, document["by_call"])),
+        by_end=tuple(map(_share, document["by_end"])),
     )
 
 
-def _findings(said: Mapping[str, Any]) -> tuple[RunFinding, ...]:
-    return tuple(from_json(one, RunFinding) for one in said["findings"])
+def _findings(document: Mapping[str, Any]) -> tuple[RunFinding, ...]:
+    return tuple(from_json(finding, RunFinding) for finding in document["findings"])
 
 
-def _share(said: Mapping[str, Any]) -> IdleShare:
-    return IdleShare(name=str(said["name"]), idle_ns=float(said["idle_ns"]), gaps=int(said["gaps"]))
+def _share(document: Mapping[str, Any]) -> IdleShare:
+    return IdleShare(
+        name=str(document["name"]), idle_ns=float(document["idle_ns"]), gaps=int(document["gaps"])
+    )
 
 
-def _kernel(said: Mapping[str, Any]) -> KernelTime:
-    name, shape = said["name"], said["shape"]
+def _kernel(document: Mapping[str, Any]) -> KernelTime:
+    name, shape = document["name"], document["shape"]
     return KernelTime(
         name=KernelName(mangled=str(name["mangled"]), demangled=str(name["demangled"])),
         shape=None if shape is None else tuple(map(int, shape)),
-        launches=int(said["launches"]),
-        alone_ns=int(said["alone_ns"]),
-        shared_ns=float(said["shared_ns"]),
-        union_ns=int(said["union_ns"]),
+        launches=int(document["launches"]),
+        alone_ns=int(document["alone_ns"]),
+        shared_ns=float(document["shared_ns"]),
+        union_ns=int(document["union_ns"]),
     )

@@ -145,6 +145,6 @@ def _contexts(path: Path, view: TreeView, metrics: Sequence[Formula]) -> tuple[C
 
 def _seen_from(tree: CallTree, view: TreeView, formulas: Sequence[Formula]) -> CallTree:
     """The tree of a view, rows with the most of the first metric first."""
-    seen = turned(tree, view)
-    exclusive, inclusive = values(seen, formulas[:1])
-    return arranged(seen, (inclusive if view is TreeView.TOP_DOWN else exclusive)[:, 0])
+    oriented = turned(tree, view)
+    exclusive, inclusive = values(oriented, formulas[:1])
+    return arranged(oriented, (inclusive if view is TreeView.TOP_DOWN else exclusive)[:, 0])

@@ -58,12 +58,12 @@ def _compile(path: Path, request: Request) -> Compiled:
 
 def sections_from(path: Path, lines: Lines) -> set[str]:
     """The sections that have code of a file."""
-    wanted, known = path.resolve(), dict[str, bool]()
+    resolved, is_same = path.resolve(), dict[str, bool]()
 
     def is_it(file: str) -> bool:
-        if file not in known:
-            known[file] = Path(file).name == wanted.name and Path(file).resolve() == wanted
-        return known[file]
+        if file not in is_same:
+            is_same[file] = Path(file).name == resolved.name and Path(file).resolve() == resolved
+        return is_same[file]
 
     return {
         name

@@ -25,8 +25,8 @@ def alike_groups(families: Sequence[Family]) -> list[list[Family]]:
 
 def share_of(group: Sequence[Family]) -> float | None:
     """Of the time, of all of them; None where it is not known of one."""
-    known = [family.share for family in group if family.share is not None]
-    return sum(known) if len(known) == len(group) else None
+    shares = [family.share for family in group if family.share is not None]
+    return sum(shares) if len(shares) == len(group) else None
 
 
 def apart_from(families: Sequence[Family], groups: Sequence[Sequence[Family]]) -> list[Family]:
@@ -53,12 +53,17 @@ def other_launches(family: Family, better: NumberedSuggestion) -> list[str]:
     """The other launches in place of one: ``1.5x (1.3-1.6)  Launch 2560 blocks instead of 64. (GPA301)``."""
     suggestions = [entry.suggestion for entry in family.entries if _better(family, entry) is better]
     return [
-        f"{'' if one.speedup is None else gain(one.speedup) + '  '}{one.cure or one.advice} ({one.code})"
-        for one in suggestions
+        f"{'' if suggestion.speedup is None else gain(suggestion.speedup) + '  '}"
+        f"{suggestion.cure or suggestion.advice} ({suggestion.code})"
+        for suggestion in suggestions
     ]
 
 
 def _better(family: Family, entry: NumberedSuggestion) -> NumberedSuggestion | None:
     code = entry.suggestion.instead_of
-    same = (one for one in family.entries if one.kernel is entry.kernel and one.suggestion.code == code)
+    same = (
+        candidate
+        for candidate in family.entries
+        if candidate.kernel is entry.kernel and candidate.suggestion.code == code
+    )
     return next(same, None) if code else None

@@ -70,11 +70,11 @@ def blame_rows(program: Program, blame: Blame) -> tuple[BlameRow, ...]:
     return tuple(rows)
 
 
-def render_blame_text(name: str, rows: Sequence[BlameRow], *, shown: int | None, width: int) -> str:
+def render_blame_text(name: str, rows: Sequence[BlameRow], *, limit: int | None, width: int) -> str:
     """The table for a terminal: the heaviest rows, then the pruned edges of the instructions in them."""
-    sampled = [row for row in rows if row.role != "pruned"][:shown]
+    sampled = [row for row in rows if row.role != "pruned"][:limit]
     uses = {(row.function, row.use_pc) for row in sampled}
-    pruned = [row for row in rows if row.role == "pruned" and (row.function, row.use_pc) in uses][:shown]
+    pruned = [row for row in rows if row.role == "pruned" and (row.function, row.use_pc) in uses][:limit]
     sampled, pruned = list(cleaned(tuple(sampled))), list(cleaned(tuple(pruned)))
     columns = (
         Column(title="samples", right=True),

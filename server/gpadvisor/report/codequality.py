@@ -57,7 +57,9 @@ def render_codequality(
 
 def joined_findings(lists: Iterable[Sequence[Object]]) -> str:
     """Several lists as one, in which each fingerprint stands once."""
-    return _text(list({one["fingerprint"]: one for found in lists for one in found}.values()))
+    return _text(
+        list({finding["fingerprint"]: finding for findings in lists for finding in findings}.values())
+    )
 
 
 def _of_device(fingerprint: str, arch: str) -> str:
@@ -72,5 +74,5 @@ def _severity(suggestion: Suggestion) -> str:
     return "major" if estimate is not None and estimate.low >= MAJOR_SPEEDUP else "minor"
 
 
-def _text(found: Sequence[Object]) -> str:
-    return json.dumps(found, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+def _text(findings: Sequence[Object]) -> str:
+    return json.dumps(findings, indent=2, ensure_ascii=True, allow_nan=False) + "\n"

@@ -31,10 +31,11 @@ def render_comparison_markdown(comparison: Comparison) -> str:
     comparison = cleaned(comparison)
     lines = ["| kernel | before | after | speedup | not the same |", "|---|--:|--:|--:|---|"]
     lines += [
-        f"| {code(short_name(one.after, 60), cell=True)} | {_duration(one.duration_before_ns)} "
-        f"| {_duration(one.duration_after_ns)} "
-        f"| {'' if one.achieved is None else f'{one.achieved:.2f}x'} | {prose('; '.join(one.differences))} |"
-        for one in comparison.kernels
+        f"| {code(short_name(kernel.after, 60), cell=True)} | {_duration(kernel.duration_before_ns)} "
+        f"| {_duration(kernel.duration_after_ns)} "
+        f"| {'' if kernel.achieved is None else f'{kernel.achieved:.2f}x'} |"
+        f" {prose('; '.join(kernel.differences))} |"
+        for kernel in comparison.kernels
     ]
     rows = [
         f"| {entry.code} {prose(entry.name)} | {code(short_name(kernel.before, 60), cell=True)} "
@@ -59,15 +60,15 @@ def render_comparison_json(comparison: Comparison, **more: Any) -> str:
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """Its values: times in nanoseconds, speedups as factors, null for what was not measured."""
     value = asdict(comparison)
-    for shown, kernel in zip(value["kernels"], comparison.kernels, strict=True):
-        shown["achieved"] = kernel.achieved
-        shown["evidence_before"] = kernel.evidence_before.value
-        shown["evidence_after"] = kernel.evidence_after.value
-        for entry, prediction in zip(shown["predictions"], kernel.predictions, strict=True):
+    for document, kernel in zip(value["kernels"], comparison.kernels, strict=True):
+        document["achieved"] = kernel.achieved
+        document["evidence_before"] = kernel.evidence_before.value
+        document["evidence_after"] = kernel.evidence_after.value
+        for entry, prediction in zip(document["predictions"], kernel.predictions, strict=True):
             entry["verdict"] = prediction.verdict
-        for entry, line in zip(shown["lines"], kernel.lines, strict=True):
+        for entry, line in zip(document["lines"], kernel.lines, strict=True):
             entry["change_ns"] = line.change_ns
-        for entry, stall in zip(shown["stalls"], kernel.stalls, strict=True):
+        for entry, stall in zip(document["stalls"], kernel.stalls, strict=True):
             entry["change_ns"] = stall.change_ns
     return {"schema": 1, **value}
 
@@ -158,8 +159,8 @@ def _lines(kernel: KernelComparison, rows: int | None, width: int) -> list[str]:
     )
     changes = kernel.lines[:rows]
     table = format_table(columns, [_line_cells(line) for line in changes], width=width, indent=2)
-    rest = len(kernel.lines) - len(changes)
-    more = [f"  ... and {rest:,} more lines; --top 0 shows all"] if rest else []
+    hidden = len(kernel.lines) - len(changes)
+    more = [f"  ... and {hidden:,} more lines; --top 0 shows all"] if hidden else []
     return [f"Time by source line, put together {kernel.line_mapping}:", *table, *more]
 
 
@@ -175,8 +176,8 @@ def _lines_apart(kernel: KernelComparison, rows: int | None, width: int) -> list
         ("second", [(line.after, line.time_after_ns, line.samples_after) for line in kernel.lines]),
     )
     result: list[str] = []
-    for name, every in sides:
-        hottest = sorted((row for row in every if row[0] is not None), key=lambda row: -row[2])
+    for name, rows_of_side in sides:
+        hottest = sorted((row for row in rows_of_side if row[0] is not None), key=lambda row: -row[2])
         cells = [
             (_duration(time), f"{samples:,}", f"{where.file}:{where.line}")
             for where, time, samples in hottest[: rows and max(1, rows // 2)]
@@ -203,21 +204,21 @@ _CHANGE: Final = (
 )
 
 
-def _change_cells(one: LineChange | StallChange) -> tuple[str, str, str, str]:
-    change = one.change_ns
+def _change_cells(compared: LineChange | StallChange) -> tuple[str, str, str, str]:
+    change = compared.change_ns
     sign = "+" if change and change > 0 else "-" if change else ""
     return (
-        _duration(one.time_before_ns),
-        _duration(one.time_after_ns),
+        _duration(compared.time_before_ns),
+        _duration(compared.time_after_ns),
         "" if change is None else f"{sign}{_duration(abs(change))}",
-        f"{one.samples_before:,} -> {one.samples_after:,}",
+        f"{compared.samples_before:,} -> {compared.samples_after:,}",
     )
 
 
 def _line_cells(line: LineChange) -> tuple[str, ...]:
-    before, after, *rest = _change_cells(line)
+    before, after, *change_and_time = _change_cells(line)
     place = _where(line.before, line.after) + (" (edited)" if line.edited else "")
-    return (before if line.before else "", after if line.after else "", *rest, place)
+    return (before if line.before else "", after if line.after else "", *change_and_time, place)
 
 
 def _from_to(before: float | None, after: float | None) -> str:

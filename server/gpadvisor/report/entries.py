@@ -41,8 +41,8 @@ class Family:
     @property
     def share(self) -> float | None:
         """Of the GPU time in the report; None where it is not known."""
-        known = [share for kernel in self.kernels if (share := kernel.time_share) is not None]
-        return sum(known) if known and math.isfinite(sum(known)) else None
+        shares = [share for kernel in self.kernels if (share := kernel.time_share) is not None]
+        return sum(shares) if shares and math.isfinite(sum(shares)) else None
 
     @property
     def saved(self) -> float:
@@ -66,25 +66,25 @@ def families(advice: Advice) -> tuple[Family, ...]:
     groups: dict[str, list[KernelAdvice]] = {}
     for kernel in advice.kernels:
         groups.setdefault(base_name(kernel.name), []).append(kernel)
-    found: dict[tuple[str, object], NumberedSuggestion] = {}
+    merged: dict[tuple[str, object], NumberedSuggestion] = {}
     owners: dict[tuple[str, object], str] = {}
     for name, kernels in groups.items():
         for kernel in kernels:
             for suggestion in kernel.suggestions:
                 if suggestion.suppressed is not None:
                     continue
-                key = suggestion.code, told(suggestion) or primary(suggestion) or name
-                known = found.get(key)
-                if known is None:
+                key = suggestion.code, wording(suggestion) or primary(suggestion) or name
+                earlier = merged.get(key)
+                if earlier is None:
                     owners[key] = name
-                    found[key] = NumberedSuggestion(number=0, kernel=kernel, suggestion=suggestion, also=())
+                    merged[key] = NumberedSuggestion(number=0, kernel=kernel, suggestion=suggestion, also=())
                 else:
-                    found[key] = replace(known, also=(*known.also, kernel))
-    own: dict[str, list[NumberedSuggestion]] = {name: [] for name in groups}
-    for at, entry in found.items():
-        own[owners[at]].append(entry)
+                    merged[key] = replace(earlier, also=(*earlier.also, kernel))
+    by_owner: dict[str, list[NumberedSuggestion]] = {name: [] for name in groups}
+    for merged_key, entry in merged.items():
+        by_owner[owners[merged_key]].append(entry)
     result = [
-        Family(kernels=tuple(kernels), entries=tuple(sorted(own[name], key=_first)))
+        Family(kernels=tuple(kernels), entries=tuple(sorted(by_owner[name], key=_first)))
         for name, kernels in groups.items()
     ]
     numbers = itertools.count(1)
@@ -110,20 +110,20 @@ def _order(family: Family) -> tuple[float, float]:
 
 
 def _elsewhere(family: Family, held: Mapping[int, Sequence[int]]) -> tuple[int, ...]:
-    own = {entry.number for entry in family.entries}
+    own_numbers = {entry.number for entry in family.entries}
     numbers = {number for kernel in family.kernels for number in held.get(id(kernel), ())}
-    return tuple(sorted(numbers - own))
+    return tuple(sorted(numbers - own_numbers))
 
 
-def told(suggestion: Suggestion) -> str:
+def wording(suggestion: Suggestion) -> str:
     """The words of a change of the launch that has no figure: kernels that share them are told once."""
     launch = suggestion.category is Category.PARALLEL and suggestion.speedup is None
     return suggestion.cure if launch else ""
 
 
-def heaviest(found: Sequence[Family]) -> Family:
+def heaviest(all_families: Sequence[Family]) -> Family:
     """The one that takes most of the time; the first where times are not known."""
-    return max(found, key=lambda family: family.share or 0.0)
+    return max(all_families, key=lambda family: family.share or 0.0)
 
 
 def cause(suggestion: Suggestion) -> CodeRef | None:
@@ -135,14 +135,20 @@ def cause(suggestion: Suggestion) -> CodeRef | None:
 def primary(suggestion: Suggestion) -> SourceLocation | None:
     """Its line, else that of the scope; of library code without a caller's line the user's loop around."""
     code, scope = cause(suggestion), suggestion.scope
-    at = None if code is None else code.location
-    if at is None or scope.location is None:
-        return scope.location if at is None else at
-    inside = scope.kind is ScopeKind.LOOP and is_library(at.file) and not is_library(scope.location.file)
-    return scope.location if inside else at
+    code_location = None if code is None else code.location
+    if code_location is None or scope.location is None:
+        return scope.location if code_location is None else code_location
+    inside = (
+        scope.kind is ScopeKind.LOOP
+        and is_library(code_location.file)
+        and not is_library(scope.location.file)
+    )
+    return scope.location if inside else code_location
 
 
-def by_number(found: Sequence[Family], wanted: str) -> NumberedSuggestion | None:
+def by_number(all_families: Sequence[Family], number_or_code: str) -> NumberedSuggestion | None:
     """The entry with that number, or the first with that rule code."""
-    entries = [entry for family in found for entry in family.entries]
-    return next((entry for entry in entries if wanted in {str(entry.number), entry.suggestion.code}), None)
+    entries = [entry for family in all_families for entry in family.entries]
+    return next(
+        (entry for entry in entries if number_or_code in {str(entry.number), entry.suggestion.code}), None
+    )

@@ -24,15 +24,18 @@ def idle_text(name: str, run: RunIdleness, rows: int | None) -> str:
         rows: of each table at most; None for all.
     """
     lines: list[str] = []
-    for one in run.devices:
-        share = one.idle_ns / one.span_ns if one.span_ns else 0.0
+    for device in run.devices:
+        share = device.idle_ns / device.span_ns if device.span_ns else 0.0
         lines += [
-            f"{clean(name, _NAME)}, GPU {one.device}",
-            f"{_percent(share)} of {_ms(one.span_ns)} idle: {_ms(one.idle_ns)} in {plural(one.gaps, 'gap')}",
+            f"{clean(name, _NAME)}, GPU {device.device}",
+            (
+                f"{_percent(share)} of {_ms(device.span_ns)} idle: {_ms(device.idle_ns)} in"
+                f" {plural(device.gaps, 'gap')}"
+            ),
             "",
-            *_table("what the CPU did meanwhile", one.by_call, one, rows),
+            *_table("what the CPU did meanwhile", device.by_call, device, rows),
             "",
-            *_table("the call that launched what ended the gap", one.by_end, one, rows),
+            *_table("the call that launched what ended the gap", device.by_end, device, rows),
             "",
         ]
     findings = run.findings[:rows]
@@ -74,7 +77,7 @@ def _share(share: IdleShare) -> dict[str, object]:
 
 def _table(title: str, shares: Sequence[IdleShare], device: DeviceIdleness, rows: int | None) -> list[str]:
     idle_shares = shares[:rows]
-    found = [
+    top_rows = [
         f"  {_percent(share.idle_ns / device.idle_ns) if device.idle_ns else '-':>7} {_ms(share.idle_ns):>14}"
         f" {count(share.gaps):>9}  {clean(share.name, _NAME)}"
         for share in idle_shares
@@ -82,7 +85,7 @@ def _table(title: str, shares: Sequence[IdleShare], device: DeviceIdleness, rows
     more = len(shares) - len(idle_shares)
     return [
         f"  {'idle':>7} {'time':>14} {'gaps':>9}  {title}",
-        *found,
+        *top_rows,
         *([f"  and {more:,} more: --top 0"] if more else []),
     ]
 

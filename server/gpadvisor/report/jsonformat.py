@@ -146,8 +146,8 @@ def _device(device: Device) -> Json:
 
 
 def _launch(launch: Launch, kernel: KernelAdvice | None = None) -> Json:
-    known = [b for b in (launch.static_shared_bytes, launch.dynamic_shared_bytes) if b is not None]
-    shared = sum(known) if known else None
+    shared_parts = [b for b in (launch.static_shared_bytes, launch.dynamic_shared_bytes) if b is not None]
+    shared = sum(shared_parts) if shared_parts else None
     registers = launch.registers_per_thread
     if kernel is not None:  # the cubin may say what the report left out
         registers = kernel.registers_per_thread if registers is None else registers

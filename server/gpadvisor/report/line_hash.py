@@ -27,20 +27,20 @@ def line_hashes(text: str) -> list[str]:
         if unit == 10:
             starts.append(len(units))
     units += [_END] + [0] * _BLOCK
-    wanted, found = set(starts), dict[int, str]()
+    line_starts, hash_of_line = set(starts), dict[int, str]()
     value = 0
     for index in range(starts[-1] + _BLOCK):
         value = _BASE * value + units[index]
         if index >= _BLOCK:
             value -= _LEAVING * units[index - _BLOCK]
         value &= _MASK
-        if index - _BLOCK + 1 in wanted:
-            found[index - _BLOCK + 1] = f"{value:x}"
+        if index - _BLOCK + 1 in line_starts:
+            hash_of_line[index - _BLOCK + 1] = f"{value:x}"
     counts: Counter[str] = Counter()
     hashes = []
     for start in starts:
-        counts[found[start]] += 1
-        hashes.append(f"{found[start]}:{counts[found[start]]}")
+        counts[hash_of_line[start]] += 1
+        hashes.append(f"{hash_of_line[start]}:{counts[hash_of_line[start]]}")
     return hashes
 
 

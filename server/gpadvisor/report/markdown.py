@@ -12,7 +12,7 @@ from gpadvisor.model.figures import factor, gain, won
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Evidence
 from gpadvisor.report.caveats import caveats
-from gpadvisor.report.entries import told
+from gpadvisor.report.entries import wording
 from gpadvisor.report.folding import folded, folded_problems, folded_words
 from gpadvisor.report.names import short_name
 from gpadvisor.report.page import Page, local_sources, with_todays_mentions
@@ -75,8 +75,13 @@ def render_markdown(
 def _host_code(advice: Advice) -> list[str]:
     """What host code leaves idle in the traced run."""
     rows = [
-        (one.code, gain(one.speedup), code(place_words(one.place), cell=True), f"{prose(one.title)}.")
-        for one in advice.run_findings
+        (
+            finding.code,
+            gain(finding.speedup),
+            code(place_words(finding.place), cell=True),
+            f"{prose(finding.title)}.",
+        )
+        for finding in advice.run_findings
     ]
     return [f"## {HEADING}", _table(("rule", "of the run", "where", "what"), rows)] if rows else []
 
@@ -125,22 +130,22 @@ def _kernel(page: Page, kernel: KernelAdvice, before: dict[str, KernelAdvice]) -
     """A kernel; ``before`` has those whose words hold for others, and gets this one's."""
     blocks = [f"## {code(short_name(kernel.name, _NAME))}"]
     blocks.append(f"**{prose(kernel.verdict)}**" if kernel.verdict else "")
-    every = [suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None]
-    live = [one for one in every if told(one) not in before]
-    for one in every:
-        if told(one) in before:
-            name = code(short_name(before[told(one)].name, _NAME))
-            blocks.append(f"{prose(f'{one.name} ({one.code})')}: as for {name}.")
-    before |= {told(one): kernel for one in live if told(one)}
-    if not every:
+    unsuppressed = [suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None]
+    live = [suggestion for suggestion in unsuppressed if wording(suggestion) not in before]
+    for repeated in unsuppressed:
+        if wording(repeated) in before:
+            name = code(short_name(before[wording(repeated)].name, _NAME))
+            blocks.append(f"{prose(f'{repeated.name} ({repeated.code})')}: as for {name}.")
+    before |= {wording(suggestion): kernel for suggestion in live if wording(suggestion)}
+    if not unsuppressed:
         blocks.append(f"No suggestion. {nothing(kernel)}")
     if live and kernel.evidence is Evidence.STATIC:
         blocks.append("Static findings: without samples no gain is estimated, and the order says nothing.")
-    shown = live if page.top is None else live[: page.top]
-    for suggestion in shown:
+    detailed = live if page.top is None else live[: page.top]
+    for suggestion in detailed:
         blocks += _suggestion(page, kernel, suggestion)
     blocks += [f"**{prose(joint(kernel, group))}**" for group in kernel.groups]
-    blocks.append(_hidden(kernel, len(live) - len(shown)))
+    blocks.append(_hidden(kernel, len(live) - len(detailed)))
     blocks += _suppressed(page, kernel)
     numbers = "\n".join(f"- {label}: {prose(text)}" for label, text in facts(kernel) if text)
     blocks.append(_closed("Numbers", "\n\n".join(part for part in (numbers, _stalls(kernel)) if part)))
@@ -204,7 +209,7 @@ def _suggestion(page: Page, kernel: KernelAdvice, suggestion: Suggestion) -> lis
 
 
 def _hotspots(page: Page, hotspots: Sequence[Hotspot]) -> str:
-    shown = worth_showing(hotspots)
+    listed = worth_showing(hotspots)
     rows = [
         (
             code(hotspot.reason, cell=True) if hotspot.samples else "",
@@ -214,10 +219,10 @@ def _hotspots(page: Page, hotspots: Sequence[Hotspot]) -> str:
             _end(page, hotspot.use),
             "-" if hotspot.distance_instructions is None else str(hotspot.distance_instructions),
         )
-        for hotspot in shown
+        for hotspot in listed
     ]
     table = _table(("stall", "share", "alone", "def", "use", "distance"), rows, frozenset({1, 2, 5}))
-    more = len(hotspots) - len(shown)
+    more = len(hotspots) - len(listed)
     return f"{table}\n\nand {more} more" if more else table
 
 

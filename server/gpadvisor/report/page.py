@@ -73,8 +73,8 @@ class Page:
         line = None if location.file in self.wrong else self.today.get(location, location.line)
         if line is None:  # the file here has no such line
             gone = " as profiled"
-            named = SourceLocation(base_file(location.file), location.line)
-            return place(named, None if width is None else width - len(gone)) + gone
+            shortened = SourceLocation(base_file(location.file), location.line)
+            return place(shortened, None if width is None else width - len(gone)) + gone
         file = self.local.get(location.file, location.file)
         return place(SourceLocation(file, line), width)
 
@@ -128,9 +128,9 @@ def local_sources(advice: Advice) -> LocalSources:
     return LocalSources(
         local={match.report_path: match.local_path for match in advice.sources if match.local_path},
         today={
-            SourceLocation(match.report_path, line): now
+            SourceLocation(match.report_path, line): line_today
             for match in advice.sources
-            for line, now in match.today
+            for line, line_today in match.today
         },
         unsure=frozenset(match.report_path for match in advice.sources if match.is_unsure),
         wrong=frozenset(match.report_path for match in advice.sources if match.odd_lines > _ONE_ODD),
@@ -140,26 +140,29 @@ def local_sources(advice: Advice) -> LocalSources:
 def with_todays_mentions(advice: Advice) -> Advice:
     """The advice with the lines in its sentences as they are in the files here."""
     today: dict[tuple[str | None, int], int | None] = {
-        (match.report_path, line): now for match in advice.sources for line, now in match.today
+        (match.report_path, line): line_today for match in advice.sources for line, line_today in match.today
     }
     if not today:
         return advice
     files = [match.report_path for match in advice.sources]
 
-    def told(suggestion: Suggestion) -> Suggestion:
+    def with_todays_lines(suggestion: Suggestion) -> Suggestion:
         location = primary(suggestion)
 
-        def now(name: str | None, line: int) -> str | None:
-            at = file_of(name, None if location is None else location.file, files), line
-            if at not in today:
+        def line_today(name: str | None, line: int) -> str | None:
+            key = file_of(name, None if location is None else location.file, files), line
+            if key not in today:
                 return None
-            return f"{line} as profiled" if today[at] is None else str(today[at])
+            return f"{line} as profiled" if today[key] is None else str(today[key])
 
-        cure, words = with_lines(suggestion.cure, now), with_lines(suggestion.advice, now)
+        cure, words = with_lines(suggestion.cure, line_today), with_lines(suggestion.advice, line_today)
         return replace(suggestion, cure=cure, advice=words)
 
     def of_today(kernel: KernelAdvice) -> KernelAdvice:
-        suggestions, notes = tuple(map(told, kernel.suggestions)), tuple(map(told, kernel.notes))
+        suggestions, notes = (
+            tuple(map(with_todays_lines, kernel.suggestions)),
+            tuple(map(with_todays_lines, kernel.notes)),
+        )
         return replace(kernel, suggestions=suggestions, notes=notes)
 
     return replace(advice, kernels=tuple(map(of_today, advice.kernels)))

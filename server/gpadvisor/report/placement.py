@@ -66,7 +66,7 @@ class RepositoryPlaces:
             return False
         parts = self.repository.changed.get(self.below(location.file) or "", ())
         line = self.line(location) or 0
-        return any(first <= line <= last for first, last in parts)
+        return any(first <= line <= end for first, end in parts)
 
 
 def is_absolute(path: str) -> bool:

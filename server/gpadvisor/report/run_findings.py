@@ -33,9 +33,9 @@ def place_words(place: HostPlace | None) -> str:
         if place.is_definition:
             return f"{function}(), which begins at {line}"
         return f"{line} in {function}" if function else line
-    at = f" at {place.address:#x}" if place.address else ""
+    address = f" at {place.address:#x}" if place.address else ""
     module = f" of {base_file(place.module)}" if place.module else ""
-    return f"{function}{at}{module}"
+    return f"{function}{address}{module}"
 
 
 def finding_lines(findings: Sequence[RunFinding], width: int) -> list[str]:
@@ -43,22 +43,25 @@ def finding_lines(findings: Sequence[RunFinding], width: int) -> list[str]:
     if not findings:
         return []
     lines = [f"{HEADING} (each as if changed alone, of the whole run)"]
-    for one in cleaned(tuple(findings)):
-        where = place_words(one.place)
-        head = f"{one.code} {gain(one.speedup)}  {one.name}" + (f", {where}" if where else "")
-        lines += ["", *wrap(head, width, _INDENT, "  "), *wrap(f"{one.title}.", width, _INDENT)]
-        lines += wrap(one.advice, width, _INDENT)
-        lines += wrap(f"{'; '.join(one.speedup.reasons)}.", width, _INDENT)
-    if not any(one.place for one in findings):
+    for finding in cleaned(tuple(findings)):
+        where = place_words(finding.place)
+        head = f"{finding.code} {gain(finding.speedup)}  {finding.name}" + (f", {where}" if where else "")
+        lines += ["", *wrap(head, width, _INDENT, "  "), *wrap(f"{finding.title}.", width, _INDENT)]
+        lines += wrap(finding.advice, width, _INDENT)
+        lines += wrap(f"{'; '.join(finding.speedup.reasons)}.", width, _INDENT)
+    if not any(finding.place for finding in findings):
         lines += ["", *wrap(NO_PLACES, width, "  ")]
     return lines
 
 
 def finding_row(finding: RunFinding, width: int) -> list[str]:
     """One in a line or two, for a screen that has little room."""
-    one = cleaned(finding)
-    where = place_words(one.place)
-    text = f"{expected(one.speedup)} of the run ({one.code}), host code {where}".rstrip() + f": {one.title}"
+    clean_finding = cleaned(finding)
+    where = place_words(clean_finding.place)
+    text = (
+        f"{expected(clean_finding.speedup)} of the run ({clean_finding.code}), host code {where}".rstrip()
+        + f": {clean_finding.title}"
+    )
     return wrap(text, width, "    ", "  ")[:3]
 
 
@@ -117,8 +120,8 @@ def sentence(finding: RunFinding) -> str:
     )
 
 
-def fingerprint(finding: RunFinding, seen: Mapping[str, int]) -> tuple[str, str]:
+def fingerprint(finding: RunFinding, occurrences: Mapping[str, int]) -> tuple[str, str]:
     """A digest without lines, counts or times, and what it is made of; equal ones are numbered."""
     place = finding.place or HostPlace(function="")
     key = "\0".join((finding.code, place.function, base_file(place.file or place.module)))
-    return hashlib.sha256(f"{key}\0{seen.get(key, 0)}".encode()).hexdigest(), key
+    return hashlib.sha256(f"{key}\0{occurrences.get(key, 0)}".encode()).hexdigest(), key

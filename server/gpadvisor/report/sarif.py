@@ -131,11 +131,15 @@ def _descriptors(advice: Advice, rules: Sequence[RuleMetadata]) -> list[Object]:
     metadatas = {rule.code: rule for rule in rules}
     used = {s.code: s for kernel in advice.kernels for s in kernel.suggestions}
     metadatas |= {
-        one.code: RuleMetadata(
-            code=one.code, slug=one.slug, name=one.name, summary=one.name, help_markdown=one.name
+        finding.code: RuleMetadata(
+            code=finding.code,
+            slug=finding.slug,
+            name=finding.name,
+            summary=finding.name,
+            help_markdown=finding.name,
         )
-        for one in advice.run_findings
-        if one.code not in metadatas
+        for finding in advice.run_findings
+        if finding.code not in metadatas
     }
     result = []
     for code in sorted({*metadatas, *used}):
@@ -329,18 +333,18 @@ def _steps(places: SarifPlaces, code: CodeRef, words: str) -> Iterable[Object]:
 
 def _related(places: SarifPlaces, kernel: KernelAdvice, suggestion: Suggestion) -> list[Object]:
     """The scope and every end of the hotspots, each place once."""
-    found: dict[SourceLocation, str] = {}
+    related: dict[SourceLocation, str] = {}
     if suggestion.scope.location is not None:
-        found[suggestion.scope.location] = f"{suggestion.scope.kind.value} that this is about"
+        related[suggestion.scope.location] = f"{suggestion.scope.kind.value} that this is about"
     for hotspot in suggestion.hotspots[:_SHOWN_HOTSPOTS]:
         for role, code in (("def", hotspot.definition), ("use", hotspot.use)):
             if code is not None and code.location is not None:
                 share = f", {percent(hotspot.importance)}" if hotspot.samples else ""
                 words = f"{role}: {code.text or code.opcode}, {hotspot.reason}{share}"
-                found.setdefault(code.location, words)
+                related.setdefault(code.location, words)
     return [
         {"id": index, **places.location(location, function=kernel.name), "message": message(words)}
-        for index, (location, words) in enumerate(found.items(), start=1)
+        for index, (location, words) in enumerate(related.items(), start=1)
     ]
 
 

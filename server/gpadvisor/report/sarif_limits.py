@@ -44,24 +44,24 @@ def joined_logs(logs: Iterable[Object]) -> str:
         first = first or log
         for run in log["runs"]:
             category = str(run["automationDetails"]["id"])
-            known = runs.setdefault(category, run)
-            if known is not run:
-                _add(known, run)
+            merged_run = runs.setdefault(category, run)
+            if merged_run is not run:
+                _add(merged_run, run)
     return limited({**first, "runs": list(runs.values())})
 
 
-def _add(run: Object, other: Object) -> None:
+def _add(run: Object, added: Object) -> None:
     rules = run["tool"]["driver"]["rules"]
     index = {rule["id"]: position for position, rule in enumerate(rules)}
-    for rule in other["tool"]["driver"]["rules"]:
+    for rule in added["tool"]["driver"]["rules"]:
         if rule["id"] not in index:
             index[rule["id"]] = len(rules)
             rules.append(rule)
-    run["results"] += [one | {"ruleIndex": index[one["ruleId"]]} for one in other["results"]]
-    known = [one["location"] for one in run["artifacts"]]
-    run["artifacts"] += [one for one in other["artifacts"] if one["location"] not in known]
+    run["results"] += [result | {"ruleIndex": index[result["ruleId"]]} for result in added["results"]]
+    locations = [artifact["location"] for artifact in run["artifacts"]]
+    run["artifacts"] += [artifact for artifact in added["artifacts"] if artifact["location"] not in locations]
     notes = "toolExecutionNotifications"
-    run["invocations"][0][notes] += other["invocations"][0][notes]
+    run["invocations"][0][notes] += added["invocations"][0][notes]
 
 
 def _keep(run: Object, most: int) -> None:
@@ -72,8 +72,8 @@ def _keep(run: Object, most: int) -> None:
         range(len(results)),
         key=lambda index: (-_LEVELS[results[index]["level"]], -results[index].get("rank", 0.0)),
     )
-    kept = set(by_weight[:most])
-    run["results"] = [result for position, result in enumerate(results) if position in kept]
+    heaviest = set(by_weight[:most])
+    run["results"] = [result for position, result in enumerate(results) if position in heaviest]
     _note(run, f"{len(results) - most} results that gain least are left out of {len(results)}")
 
 

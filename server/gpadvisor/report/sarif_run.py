@@ -34,10 +34,10 @@ def host_code(
     advice: Advice, places: SarifPlaces, rules: Mapping[str, int]
 ) -> tuple[list[Object], list[Object]]:
     """Results and notifications; ``rules`` has the position of each code."""
-    results, notices, known = list[Object](), list[Object](), Counter[str]()
+    results, notices, occurrences = list[Object](), list[Object](), Counter[str]()
     for finding in advice.run_findings:
-        digest, key = fingerprint(finding, known)
-        known[key] += 1
+        digest, key = fingerprint(finding, occurrences)
+        occurrences[key] += 1
         line = source_line(finding)
         outside = places.placement.repository is not None
         if line is None or (outside and places.placement.below(line.file) is None):

@@ -72,24 +72,27 @@ def screen_lines(page: Page, advice: Advice, *, everything: bool = False) -> lis
         advice: What is told.
         everything: Every suggestion of every kernel and the notes, however many lines they take.
     """
-    found, little = families(advice), 0
+    all_families, little = families(advice), 0
     if not everything:
-        little = sum(len(family.entries) for family in found if _is_little(family, found))
-        found = tuple(replace(one, entries=()) if _is_little(one, found) else one for one in found)
-    start = [*_title(page, advice), "", *_headline(page, found)]
+        little = sum(len(family.entries) for family in all_families if _is_little(family, all_families))
+        all_families = tuple(
+            replace(family, entries=()) if _is_little(family, all_families) else family
+            for family in all_families
+        )
+    start = [*_title(page, advice), "", *_headline(page, all_families)]
     for text in caveats(advice)[:_CAVEATS]:
         sentence = clauses(text, _CAVEAT_LINES * (page.width - 2 * len(_INDENT)))
         start += [page.style.caution(line) for line in wrap(sentence, page.width, "  ", "! ")]
-    told = advice.run_findings if everything else advice.run_findings[:_RUN_FINDINGS]
-    end = [line for one in told for line in ("", *finding_row(one, page.width))]
-    end += ["", *_closing(page, advice, found, little)]
+    run_findings = advice.run_findings if everything else advice.run_findings[:_RUN_FINDINGS]
+    end = [line for finding in run_findings for line in ("", *finding_row(finding, page.width))]
+    end += ["", *_closing(page, advice, all_families, little)]
     room = None if everything else LINES - len(start) - len(end)
-    return [*start, *_kernels(page, found, room), *end]
+    return [*start, *_kernels(page, all_families, room), *end]
 
 
-def _is_little(family: Family, found: Sequence[Family]) -> bool:
+def _is_little(family: Family, all_families: Sequence[Family]) -> bool:
     """Whether a kernel takes next to nothing of the time, where others take more."""
-    share, most = family.share, heaviest(found).share
+    share, most = family.share, heaviest(all_families).share
     return share is not None and share < SMALL_SHARE <= (most or 0.0)
 
 
@@ -103,10 +106,10 @@ def _title(page: Page, advice: Advice) -> list[str]:
     devices = list(dict.fromkeys(name.removeprefix("NVIDIA ").removeprefix("GeForce ") for name in names))
     times = [kernel.duration_ns for kernel in advice.kernels]
     kernels = {kernel.mangled for kernel in advice.kernels}
-    told = [summary.analysed for summary in advice.launches if summary.launch.kernel in kernels]
+    analysed = [summary.analysed for summary in advice.launches if summary.launch.kernel in kernels]
     facts = [
-        plural(len(times), "kernel") if len(times) != 1 or all(told) else "",
-        "" if all(told) else f"{sum(told)} of {len(told)} launches",
+        plural(len(times), "kernel") if len(times) != 1 or all(analysed) else "",
+        "" if all(analysed) else f"{sum(analysed)} of {len(analysed)} launches",
         duration(times[0]) if len(times) == 1 and times[0] is not None else "",
         devices[0] if len(devices) == 1 else "",
     ]
@@ -118,11 +121,11 @@ def _title(page: Page, advice: Advice) -> list[str]:
     return [f"{page.style.heading(head)}  {shorten(name + tail, room)}"]
 
 
-def _headline(page: Page, found: Sequence[Family]) -> list[str]:
+def _headline(page: Page, all_families: Sequence[Family]) -> list[str]:
     """What takes the time, and what limits that."""
-    if not found:
+    if not all_families:
         return [page.style.heading("No kernel was analysed.")]
-    first = heaviest(found)
+    first = heaviest(all_families)
     name, limited_by = _name(first), first.head.limited_by
     part = first.share is not None and first.share <= ALL_OF_IT
     takes = f"{name} takes {_share(first.share)} of {_whose(first)}"
@@ -134,39 +137,39 @@ def _headline(page: Page, found: Sequence[Family]) -> list[str]:
         text = f"{takes}; {_NO_SAMPLES} why" if part else f"{name}: {_NO_SAMPLES} time"
     if first.head.faster:
         text += f". {first.head.faster}"
-    elif not any(family.entries for family in found):
-        everything = [kernel for family in found for kernel in family.kernels]
+    elif not any(family.entries for family in all_families):
+        everything = [kernel for family in all_families for kernel in family.kernels]
         text += f". {no_change(first.head, everything)}"
     return [page.style.heading(line) for line in wrap(f"{text.rstrip('.')}.", page.width)]
 
 
-def _kernels(page: Page, found: Sequence[Family], room: int | None) -> list[str]:
+def _kernels(page: Page, all_families: Sequence[Family], room: int | None) -> list[str]:
     """Blocks of the kernels where most can be gained, and a line for each other one while there is room."""
-    named = [family for family in found if family.entries]
-    worth = [family for family in named if family.saved >= SMALL_SHARE or (family.share or 0) >= LARGE_SHARE]
-    worth = worth or ([] if _is_most(heaviest(found)) else named[:1])
-    led = named if room is None else worth[:_KERNELS]
+    gains = [family for family in all_families if family.entries]
+    worth = [family for family in gains if family.saved >= SMALL_SHARE or (family.share or 0) >= LARGE_SHARE]
+    worth = worth or ([] if _is_most(heaviest(all_families)) else gains[:1])
+    led = gains if room is None else worth[:_KERNELS]
     heads = {id(family): _head(page, family) for family in led}
-    if led and led[0] is heaviest(found):  # the headline has told of it
+    if led and led[0] is heaviest(all_families):  # the headline has told of it
         heads[id(led[0])] = [""]
     ids = {id(family) for family in led}
-    others = [family for family in found if id(family) not in ids] if len(found) > 1 else []
-    alike = alike_groups(others)
-    lasting = sum(len(_row(page, one)) for one in apart_from(others, alike) if is_named(one, alike))
-    kept = sum(map(len, heads.values())) + len(led)
-    kept += max(lasting + len(_alike_rows(page, alike)), min(len(others), _OTHERS)) + 2 if others else 0
-    left = None if room is None else room - kept
-    blocks = _blocks(page, led, left)
-    if left is not None:
-        left -= sum(map(len, blocks.values()))
+    smaller = [family for family in all_families if id(family) not in ids] if len(all_families) > 1 else []
+    alike = alike_groups(smaller)
+    lasting = sum(len(_row(page, family)) for family in apart_from(smaller, alike) if is_named(family, alike))
+    reserved = sum(map(len, heads.values())) + len(led)
+    reserved += max(lasting + len(_alike_rows(page, alike)), min(len(smaller), _OTHERS)) + 2 if smaller else 0
+    spare = None if room is None else room - reserved
+    blocks = _blocks(page, led, spare)
+    if spare is not None:
+        spare -= sum(map(len, blocks.values()))
     lines: list[str] = []
     for family in led:
         lines += heads[id(family)]
         lines += [line for entry in family.entries for line in blocks.get(entry.number, ())]
-        rest = _rest(page, [entry for entry in own_changes(family) if entry.number not in blocks], left)
-        left = None if left is None else left - max(0, len(rest) - 1)
-        lines += rest
-    return lines + _others(page, others, None if room is None else room - len(lines))
+        further = _rest(page, [entry for entry in own_changes(family) if entry.number not in blocks], spare)
+        spare = None if spare is None else spare - max(0, len(further) - 1)
+        lines += further
+    return lines + _others(page, smaller, None if room is None else room - len(lines))
 
 
 def _blocks(page: Page, led: Sequence[Family], room: int | None) -> dict[int, list[str]]:
@@ -255,8 +258,8 @@ def _place(page: Page, family: Family, entry: NumberedSuggestion) -> list[str]:
         where = f"launch of {dimensions(launch.grid)} {blocks} of {dimensions(launch.block)} {threads}"
         words = None
     elif location is None and code is not None:
-        own = base_name(code.function) == base_name(entry.kernel.name)
-        outside = "" if own else f" of {short_name(code.function, _NAME)}"
+        same_function = base_name(code.function) == base_name(entry.kernel.name)
+        outside = "" if same_function else f" of {short_name(code.function, _NAME)}"
         where, words = f"{code.pc:#06x}{outside}", code.text or code.opcode
     if not where:
         return []
@@ -330,53 +333,53 @@ def _alike_rows(page: Page, groups: Sequence[Sequence[Family]]) -> list[str]:
     for group in groups:
         names = [_name(family) for family in group]
         more = f" and {plural(len(names) - _OTHERS, 'more kernel')}" if len(names) > _OTHERS + 1 else ""
-        named = ", ".join(names[: _OTHERS if more else None])
+        listed = ", ".join(names[: _OTHERS if more else None])
         share = share_of(group)
-        text = f"{named}{more}: the same as {' and '.join(map(str, group[0].elsewhere))}"
+        text = f"{listed}{more}: the same as {' and '.join(map(str, group[0].elsewhere))}"
         lines += wrap(text, page.width, " " * 8, f"{'-' if share is None else _share(share):>6}  ")
     return lines
 
 
-def _others(page: Page, others: Sequence[Family], room: int | None) -> list[str]:
+def _others(page: Page, smaller: Sequence[Family], room: int | None) -> list[str]:
     """Kernels without a block: those that count, as many more as there is room for, the rest counted."""
-    if not others:
+    if not smaller:
         return []
-    others = sorted(others, key=lambda family: -(family.share or 0.0))
-    groups = alike_groups(others)
-    alike, others = _alike_rows(page, groups), apart_from(others, groups)
-    large = [family for family in others if family.share is None or family.share >= SMALL_SHARE]
+    smaller = sorted(smaller, key=lambda family: -(family.share or 0.0))
+    groups = alike_groups(smaller)
+    alike, smaller = _alike_rows(page, groups), apart_from(smaller, groups)
+    large = [family for family in smaller if family.share is None or family.share >= SMALL_SHARE]
     if room is None:
-        large = others
+        large = smaller
     lines: list[str] = []
-    shown: list[Family] = []
-    named = sum(len(_row(page, one)) for one in large if is_named(one, groups))
-    left = 0 if room is None else room - 2 - named - len(alike)
+    listed: list[Family] = []
+    name_rows = sum(len(_row(page, family)) for family in large if is_named(family, groups))
+    spare = 0 if room is None else room - 2 - name_rows - len(alike)
     for family in large:
         row = _row(page, family)
         if room is not None and not is_named(family, groups):
-            if len(row) > left:
+            if len(row) > spare:
                 continue
-            left -= len(row)
+            spare -= len(row)
         lines += row
-        shown.append(family)
-    ids = {id(family) for family in shown}
-    counted = [family for family in others if id(family) not in ids]
+        listed.append(family)
+    ids = {id(family) for family in listed}
+    counted = [family for family in smaller if id(family) not in ids]
     more = plural(sum(len(family.kernels) for family in counted), "more kernel")
-    if counted and len(shown) == len(large):
+    if counted and len(listed) == len(large):
         more += ", each below 1 % of the time"
     elif all(family.share is not None for family in counted):
         more += f", {percent(sum(family.share or 0.0 for family in counted), 0)} of the time"
     return ["", *lines, *alike, *([page.style.quiet(f"{'':8}and {more}")] if counted else [])]
 
 
-def _closing(page: Page, advice: Advice, found: Sequence[Family], little: int) -> list[str]:
+def _closing(page: Page, advice: Advice, all_families: Sequence[Family], little: int) -> list[str]:
     """How to see more; ``little`` counts suggestions of kernels that take next to nothing."""
-    first = next((entry for family in found for entry in family.entries), None)
+    first = next((entry for family in all_families for entry in family.entries), None)
     hidden = little + sum(kernel.hidden for kernel in advice.kernels)
     notes = sum(len(kernel.notes) for kernel in advice.kernels)
-    ignored = sum(1 for kernel in advice.kernels for one in kernel.suggestions if one.suppressed is not None)
+    ignored = sum(entry.suppressed is not None for kernel in advice.kernels for entry in kernel.suggestions)
     name = shlex.quote(advice.path) if len(advice.path) <= _PATH else "FILE"
-    modelled = advice.collector is None and any(one.evidence is Evidence.MODELLED for one in advice.kernels)
+    modelled = advice.collector is None and any(part.evidence is Evidence.MODELLED for part in advice.kernels)
     number = "1 --model" if modelled else "1"  # a source is simulated again
     more = [
         "--details has every number" + (f" and {plural(notes, 'note')}" if notes else ""),
@@ -384,10 +387,10 @@ def _closing(page: Page, advice: Advice, found: Sequence[Family], little: int) -
     ]
     ways = [
         "" if first is None else f"gpadvisor why {name} {number} tells {_told(first)}",
-        ", ".join(way for way in more if way),
+        ", ".join(sentence for sentence in more if sentence),
         f"comments in the source set {ignored} aside" if ignored else "",
     ]
-    text = f"More: {'; '.join(way for way in ways if way)}."
+    text = f"More: {'; '.join(command for command in ways if command)}."
     return [page.style.quiet(line) for line in wrap(text, page.width)]
 
 

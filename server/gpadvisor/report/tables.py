@@ -68,14 +68,14 @@ def format_table(
     if rows and not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     natural = [_natural(column, [row[index] for row in rows]) for index, column in enumerate(columns)]
-    shown = _columns_that_fit(columns, natural, width - indent, gap)
-    widths = _widths(columns, natural, shown, width - indent - gap * (len(shown) - 1))
+    visible = _columns_that_fit(columns, natural, width - indent, gap)
+    widths = _widths(columns, natural, visible, width - indent - gap * (len(visible) - 1))
     lines: list[str] = []
     titles = [column.title for column in columns]
     for number, row in enumerate([titles, *rows], start=-1):
         if number == -1 and not any(titles):
             continue
-        lines.extend(_row_lines(columns, row, number, shown, widths, indent, gap, style=style))
+        lines.extend(_row_lines(columns, row, number, visible, widths, indent, gap, style=style))
     return lines
 
 
@@ -89,21 +89,21 @@ def _least(column: Column, natural: int) -> int:
 
 
 def _columns_that_fit(columns: Sequence[Column], natural: list[int], room: int, gap: int) -> list[int]:
-    shown = list(range(len(columns)))
+    visible = list(range(len(columns)))
     while True:
-        needed = sum(_least(columns[i], natural[i]) for i in shown) + gap * (len(shown) - 1)
-        droppable = [i for i in shown if columns[i].drop is not None]
+        needed = sum(_least(columns[i], natural[i]) for i in visible) + gap * (len(visible) - 1)
+        droppable = [i for i in visible if columns[i].drop is not None]
         if needed <= room or not droppable:
-            return shown
-        shown.remove(max(droppable, key=lambda i: (columns[i].drop or 0, i)))
+            return visible
+        visible.remove(max(droppable, key=lambda i: (columns[i].drop or 0, i)))
 
 
-def _widths(columns: Sequence[Column], natural: list[int], shown: list[int], room: int) -> dict[int, int]:
+def _widths(columns: Sequence[Column], natural: list[int], visible: list[int], room: int) -> dict[int, int]:
     """Natural widths, with what is too much taken cell by cell from the widest column that may shrink."""
-    least = {i: _least(columns[i], natural[i]) for i in shown}
-    widths = {i: max(least[i], min(natural[i], room)) for i in shown}
+    least = {i: _least(columns[i], natural[i]) for i in visible}
+    widths = {i: max(least[i], min(natural[i], room)) for i in visible}
     for _ in range(sum(widths.values()) - room):
-        flexible = [i for i in shown if widths[i] > least[i]]
+        flexible = [i for i in visible if widths[i] > least[i]]
         if not flexible:
             break
         widths[max(flexible, key=lambda i: (widths[i], i))] -= 1
@@ -114,22 +114,24 @@ def _row_lines(
     columns: Sequence[Column],
     row: Sequence[str],
     number: int,
-    shown: list[int],
+    visible: list[int],
     widths: dict[int, int],
     indent: int,
     gap: int,
     *,
     style: CellStyle,
 ) -> list[str]:
-    parts = {i: _cell_lines(columns[i], row[i], widths[i]) for i in shown}
+    parts = {i: _cell_lines(columns[i], row[i], widths[i]) for i in visible}
     lines = []
     for level in range(max((len(part) for part in parts.values()), default=0)):
         line = " " * indent
-        for position, i in enumerate(shown):
+        for position, i in enumerate(visible):
             text = parts[i][level] if level < len(parts[i]) else ""
-            last = position == len(shown) - 1
-            padded = text if last and not columns[i].right else pad(text, widths[i], right=columns[i].right)
-            line += style(number, i, padded) + ("" if last else " " * gap)
+            is_last = position == len(visible) - 1
+            padded = (
+                text if is_last and not columns[i].right else pad(text, widths[i], right=columns[i].right)
+            )
+            line += style(number, i, padded) + ("" if is_last else " " * gap)
         lines.append(line.rstrip())
     return lines
 

@@ -200,8 +200,8 @@ def _sources(page: Page, matches: Sequence[SourceMatch]) -> list[str]:
         return []
     lines = page.heading("Source files")
     for match in matches:
-        found = match.local_path not in (None, match.report_path)
-        text = f"{match.report_path} -> {match.local_path}" if found else match.report_path
+        is_elsewhere = match.local_path not in (None, match.report_path)
+        text = f"{match.report_path} -> {match.local_path}" if is_elsewhere else match.report_path
         lines += wrap(f"{text} ({match.how})", page.width, "    ", "  ")
     return lines
 

@@ -67,7 +67,7 @@ def facts(kernel: KernelAdvice) -> list[tuple[str, str]]:
     sms = f", {device.sms} SMs" if device.sms is not None else ""
     used = ", ".join(f"{use.name} {use.percent:.0f} %" for use in kernel.utilisations)
     before, after = kernel.coverage.before, kernel.coverage.after
-    known = before is not None and after is not None
+    is_covered = before is not None and after is not None
     coverage = f"single dependency {percent(before, 0)} before pruning, {percent(after, 0)} after"
     return [
         ("Device", f"{device.name} ({device.arch}{sms})" if device.name else f"{device.arch}{sms}"),
@@ -76,7 +76,7 @@ def facts(kernel: KernelAdvice) -> list[tuple[str, str]]:
         ("Evidence", f"{kernel.evidence.value}: {kernel.evidence_reason}"),
         ("Occupancy", _occupancy(kernel.occupancy, launched=kernel.launch is not None)),
         ("Utilisation", f"{used} of peak" if used else ""),
-        ("Coverage", coverage if known else ""),
+        ("Coverage", coverage if is_covered else ""),
     ]
 
 
@@ -106,10 +106,10 @@ def _launch(kernel: KernelAdvice) -> str:
 def _time(kernel: KernelAdvice) -> str:
     if kernel.duration_ns is None:
         return ""
-    known = kernel.time_share is not None and math.isfinite(kernel.time_share)
+    has_share = kernel.time_share is not None and math.isfinite(kernel.time_share)
     if kernel.in_run is not None:
         return f"{duration(kernel.duration_ns)}; in {kernel.in_run.trace} {run_words(kernel.in_run)}"
-    share = f", {percent(kernel.time_share)} of the GPU time in this report" if known else ""
+    share = f", {percent(kernel.time_share)} of the GPU time in this report" if has_share else ""
     return duration(kernel.duration_ns) + share
 
 
@@ -132,7 +132,7 @@ def _occupancy(occupancy: Occupancy, *, launched: bool) -> str:
 
 def _suggestions(page: Page, kernel: KernelAdvice) -> list[str]:
     live = [suggestion for suggestion in kernel.suggestions if suggestion.suppressed is None]
-    shown = live if page.top is None else live[: page.top]
+    listed = live if page.top is None else live[: page.top]
     lines: list[str] = []
     if not live:
         lines += page.heading("No suggestion")
@@ -146,11 +146,11 @@ def _suggestions(page: Page, kernel: KernelAdvice) -> list[str]:
         lines += wrap(text, page.width, " ")
     else:
         lines += page.heading("Suggestions")
-    for number in range(1, len(shown) + 1):
-        lines += ["", *suggestion_lines(page, kernel, shown, number)]
+    for number in range(1, len(listed) + 1):
+        lines += ["", *suggestion_lines(page, kernel, listed, number)]
     for group in kernel.groups:
         lines += ["", *group_lines(page, kernel, group)]
-    more = len(live) - len(shown)
+    more = len(live) - len(listed)
     notes = [f"{plural(more, 'more suggestion')} not shown (--top)" if more else ""]
     notes.append(f"{kernel.hidden} below the thresholds (--all shows them)" if kernel.hidden else "")
     text = "; ".join(note for note in notes if note)

@@ -77,11 +77,11 @@ def _stall_row(stall: StallSummary, total: int, *, plain: bool) -> tuple[str, ..
     return (*row, stall.plain) if plain else row
 
 
-def _part(samples: int, whole: int) -> str:
+def _part(samples: int, total: int) -> str:
     """A part that exists is never printed as 0 %, nor one that is not all as 100 %."""
     if not samples:
         return "-"
-    share = samples / whole
+    share = samples / total
     if share < 0.01:
         return "<1 %"
     return ">99 %" if 0.99 < share < 1 else percent(share, 0)
@@ -112,12 +112,12 @@ def _balance(page: Page, kernel: KernelAdvice) -> list[str]:
 def hot_lines(page: Page, kernel: KernelAdvice) -> list[str]:
     """The lines with most samples, and those that most stalls are blamed on."""
     total = kernel.samples.total
-    found = [
+    hot_candidates = [
         (scope, scope.scope.location)
         for scope in kernel.scopes
         if scope.scope.kind is ScopeKind.LINE and scope.scope.location is not None
     ]
-    hot = sorted(found, key=lambda row: -max(row[0].samples, row[0].caused))[:_HOT_LINES]
+    hot = sorted(hot_candidates, key=lambda row: -max(row[0].samples, row[0].caused))[:_HOT_LINES]
     if not hot or not total:
         return []
     columns = [

@@ -71,21 +71,21 @@ def suggestion_lines(
     lines += _fact(page, "then", f"limited by {suggestion.next_limit}" if suggestion.next_limit else "")
     if suggestion.speedup is not None:
         lines += _fact(page, "estimate", reasoning(suggestion.speedup))
-    shown = worth_showing(suggestion.hotspots)
+    listed = worth_showing(suggestion.hotspots)
     earlier = next((s.code for s in ranked[: number - 1] if _same_hotspots(s, suggestion)), None)
     if earlier is not None:
         return [*lines, f"{_MARGIN}the hotspots are those of {earlier}"]
-    for index, hotspot in enumerate(shown, start=1):
+    for index, hotspot in enumerate(listed, start=1):
         lines += hotspot_lines(page, kernel, hotspot, index)
-    more = len(suggestion.hotspots) - len(shown)
+    more = len(suggestion.hotspots) - len(listed)
     if more:
         lines.append(page.style.quiet(f"{_MARGIN}and {plural(more, 'more hotspot')} (--format json has all)"))
     return lines
 
 
-def _same_hotspots(suggestion: Suggestion, other: Suggestion) -> bool:
-    shown = worth_showing(other.hotspots)
-    return len(shown) > 1 and worth_showing(suggestion.hotspots) == shown
+def _same_hotspots(suggestion: Suggestion, preceding: Suggestion) -> bool:
+    listed = worth_showing(preceding.hotspots)
+    return len(listed) > 1 and worth_showing(suggestion.hotspots) == listed
 
 
 def worth_showing(hotspots: Sequence[Hotspot]) -> Sequence[Hotspot]:
@@ -100,17 +100,17 @@ def _fact(page: Page, label: str, text: str) -> list[str]:
 
 
 def _headline(page: Page, suggestion: Suggestion) -> list[str]:
-    left = f"{suggestion.code} {suggestion.name}"
+    heading = f"{suggestion.code} {suggestion.name}"
     tag = f"{_MARGIN}[{CATEGORY_WORDS[suggestion.category]}, {suggestion.evidence.value}]"
     estimate = suggestion.speedup
     right = "no estimate" if estimate is None else speedup(estimate)
     style = page.style
     worth = estimate is not None and estimate.expected >= _WORTH_COLOUR
     coloured = style.gain(right) if worth else right
-    gap = page.width - cells(left) - cells(right)
+    gap = page.width - cells(heading) - cells(right)
     if gap >= 2:
-        return [style.heading(left) + " " * gap + coloured, style.quiet(tag)]
-    return [style.heading(left), _MARGIN + coloured, style.quiet(tag)]
+        return [style.heading(heading) + " " * gap + coloured, style.quiet(tag)]
+    return [style.heading(heading), _MARGIN + coloured, style.quiet(tag)]
 
 
 def whole_run(kernel: KernelAdvice, suggestion: Suggestion) -> str:
@@ -164,17 +164,17 @@ def reasoning(estimate: Estimate) -> str:
 
 def scope_words(page: Page, kernel: KernelAdvice, scope: Scope) -> str:
     """A place in words, without the kernel's name, which the reader knows."""
-    at = page.place(scope.location) if scope.location is not None else ""
+    location = page.place(scope.location) if scope.location is not None else ""
     if scope.kind is ScopeKind.KERNEL:
-        return f"the whole kernel, {at}" if at else "the whole kernel"
+        return f"the whole kernel, {location}" if location else "the whole kernel"
     name = "" if is_kernel(kernel, scope.name) else short_name(scope.name, 60)
     if scope.kind is ScopeKind.FUNCTION and not name:
-        return f"the kernel's own code, {at}" if at else "the kernel's own code"
+        return f"the kernel's own code, {location}" if location else "the kernel's own code"
     if scope.kind in {ScopeKind.LOOP, ScopeKind.LINE}:
-        text = f"a {_PLACES[scope.kind]} (no line information)" if not at else f"loop {at}"
-        text = at if scope.kind is ScopeKind.LINE and at else text
+        text = f"a {_PLACES[scope.kind]} (no line information)" if not location else f"loop {location}"
+        text = location if scope.kind is ScopeKind.LINE and location else text
         return f"{text} in {name}" if name else text
-    return " ".join(filter(None, (_PLACES[scope.kind], name, f"at {at}" if at else "")))
+    return " ".join(filter(None, (_PLACES[scope.kind], name, f"at {location}" if location else "")))
 
 
 def is_kernel(kernel: KernelAdvice, function: str) -> bool:
@@ -211,18 +211,18 @@ def hotspot_lines(page: Page, kernel: KernelAdvice, hotspot: Hotspot, index: int
 
 def _code(page: Page, kernel: KernelAdvice, role: str, code: CodeRef, quoted: str | None) -> list[str]:
     """One end of a dependency: the source place, the instruction, and how it got there by inlining."""
-    left = f"{_MARGIN}{role:<6} "
-    indent = " " * len(left)
+    label = f"{_MARGIN}{role:<6} "
+    indent = " " * len(label)
     instruction = f"{code.pc:#06x}  {shorten(code.text or code.opcode, _INSTRUCTION)}"
-    room = page.width - len(left) - cells(instruction) - 2
-    where = _where(page, kernel, code, page.width - len(left))
+    room = page.width - len(label) - cells(instruction) - 2
+    where = _where(page, kernel, code, page.width - len(label))
     style = page.style
     if not where:
-        lines = [style.quiet(left) + instruction]
+        lines = [style.quiet(label) + instruction]
     elif cells(where) <= room:
-        lines = [style.quiet(left) + style.code(pad(where, room)) + "  " + instruction]
+        lines = [style.quiet(label) + style.code(pad(where, room)) + "  " + instruction]
     else:
-        lines = [style.quiet(left) + style.code(where), indent + instruction]
+        lines = [style.quiet(label) + style.code(where), indent + instruction]
     if quoted is not None:
         lines.append(indent + shorten(f"| {quoted}", page.width - len(indent)))
     for frame in code.inline:

@@ -45,7 +45,7 @@ _CLASSES: Final = {
 
 def render_why(
     advice: Advice,
-    wanted: str,
+    number_or_code: str,
     *,
     width: int = 80,
     color: bool = False,
@@ -55,7 +55,7 @@ def render_why(
 
     Args:
         advice: What it is of.
-        wanted: Its number on the screen, or the code of its rule, of which the first is taken.
+        number_or_code: Its number on the screen, or the code of its rule, of which the first is taken.
         width: As `render_text` has it.
         color: As `render_text` has it.
         sources: As `render_text` has it.
@@ -64,13 +64,13 @@ def render_why(
         UsageError: the advice has no such suggestion.
     """
     advice = with_todays_mentions(cleaned(advice))
-    found = families(advice)
-    entry = by_number(found, wanted.upper())
+    all_families = families(advice)
+    entry = by_number(all_families, number_or_code.upper())
     if entry is None:
-        last = sum(len(family.entries) for family in found)
-        sentence = f"its suggestions are 1 to {last}" if last > 1 else f"it has {plural(last, 'suggestion')}"
+        most = sum(len(family.entries) for family in all_families)
+        sentence = f"its suggestions are 1 to {most}" if most > 1 else f"it has {plural(most, 'suggestion')}"
         raise UsageError(
-            f"{advice.path} has no suggestion {wanted}: {sentence}; --all shows smaller ones too"
+            f"{advice.path} has no suggestion {number_or_code}: {sentence}; --all shows smaller ones too"
         )
     page = make_page(advice, width=width, color=color, sources=sources)
     suggestion, kernel, style = entry.suggestion, entry.kernel, page.style
@@ -79,8 +79,8 @@ def render_why(
     title = f"{entry.number}  {won}  {suggestion.code} {suggestion.name}"
     lines = [style.heading(title), short_name(kernel.name, page.width), ""]
     if entry.also:
-        others = ", ".join(short_name(other.name, page.width) for other in entry.also)
-        lines[2:2] = wrap(f"and {others}", page.width)
+        other_kernels = ", ".join(short_name(kernel.name, page.width) for kernel in entry.also)
+        lines[2:2] = wrap(f"and {other_kernels}", page.width)
     facts = [
         ("Change", suggestion.advice),
         ("Cause", _cause(suggestion, kernel.samples.total)),

@@ -159,19 +159,19 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> l
     lines: list[str] = []
     line, used, fresh = lead, cells(lead), True
     for word in text.replace(" %", f"{_GLUE}%").split():
-        wanted = cells(word)
-        if not fresh and used + 1 + wanted > width:
+        word_cells = cells(word)
+        if not fresh and used + 1 + word_cells > width:
             lines.append(line)
             line, used, fresh = indent, cells(indent), True
         if not fresh:
             line, used = line + " ", used + 1
-        rest = word
-        while used + cells(rest) > width:  # only a word that is longer than a line
-            piece = _breakable(_take(rest, width - used))
+        remainder = word
+        while used + cells(remainder) > width:  # only a word that is longer than a line
+            piece = _breakable(_take(remainder, width - used))
             lines.append(line + piece)
-            rest = rest[len(piece) :]
+            remainder = remainder[len(piece) :]
             line, used = indent, cells(indent)
-        line, used, fresh = line + rest, used + cells(rest), False
+        line, used, fresh = line + remainder, used + cells(remainder), False
     if line.strip() or not lines:
         lines.append(line.rstrip())
     return [done.replace(_GLUE, " ") for done in lines]
@@ -193,9 +193,9 @@ def percent(share: float | None, digits: int = 1) -> str:
     return "-" if share is None or not math.isfinite(share) else f"{100 * share:.{digits}f} %"
 
 
-def share_of(part: int, whole: int) -> float | None:
+def share_of(part: int, total: int) -> float | None:
     """The quotient, None of nothing."""
-    return part / whole if whole else None
+    return part / total if total else None
 
 
 def duration(nanoseconds: float | None) -> str:
@@ -251,10 +251,10 @@ def clauses(text: str, room: int) -> str:
 
 def dimensions(extent: tuple[int, int, int]) -> str:
     """A grid or block without trailing ones: ``4096``, ``64 x 64``."""
-    shown = list(extent)
-    while len(shown) > 1 and shown[-1] == 1:
-        shown.pop()
-    return " x ".join(str(number) for number in shown)
+    significant = list(extent)
+    while len(significant) > 1 and significant[-1] == 1:
+        significant.pop()
+    return " x ".join(str(number) for number in significant)
 
 
 def plural(number: int, noun: str) -> str:

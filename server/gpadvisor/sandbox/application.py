@@ -136,16 +136,16 @@ class _Run:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return self._process.wait(_POLL_SECONDS)
             self._follow_stops()
-            now = time.monotonic()
+            time_now = time.monotonic()
             if self._sent:
-                if now >= self._next_at:
+                if time_now >= self._next_at:
                     self._stop(self._ending)
             elif cancelled is not None and cancelled():
                 self._stop(Ending.CANCELLED)
-            elif self._deadline is not None and now > self._deadline:
+            elif self._deadline is not None and time_now > self._deadline:
                 self._stop(Ending.TIMED_OUT)
             if poll is not None:
-                poll(now - self._begun, self._sent > 0)
+                poll(time_now - self._begun, self._sent > 0)
 
     def _stop(self, why: Ending) -> None:
         """Ask the group to end, more firmly each time."""
@@ -185,7 +185,7 @@ def _terminal_of(group: int) -> Iterator[Callable[[], None]]:
     if terminal is None:
         yield lambda: None
         return
-    own = os.getpgrp()
+    own_group = os.getpgrp()
 
     def follow() -> None:
         with contextlib.suppress(ChildProcessError):
@@ -193,7 +193,7 @@ def _terminal_of(group: int) -> Iterator[Callable[[], None]]:
             if stopped is None or stopped.si_status not in _TERMINAL_STOPS:
                 return
             if stopped.si_status == signal.SIGTSTP:
-                _hand_over(terminal, own)
+                _hand_over(terminal, own_group)
                 os.kill(os.getpid(), signal.SIGSTOP)
                 _hand_over(terminal, group)
             _signal_group(group, signal.SIGCONT)
@@ -202,7 +202,7 @@ def _terminal_of(group: int) -> Iterator[Callable[[], None]]:
         _hand_over(terminal, group)
         yield follow
     finally:
-        _hand_over(terminal, own)
+        _hand_over(terminal, own_group)
 
 
 def _hand_over(terminal: int, group: int) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 def open_in_browser(path: Path) -> bool:
     """Ask for a window with the file; False where nobody could see one, as over ssh."""
-    seen = sys.platform != "linux" or any(
+    has_display = sys.platform != "linux" or any(
         os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     )
     try:
-        return seen and webbrowser.open(path.absolute().as_uri())
+        return has_display and webbrowser.open(path.absolute().as_uri())
     except webbrowser.Error:
         return False

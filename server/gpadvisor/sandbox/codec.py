@@ -58,7 +58,7 @@ def _by_number(kind: Any) -> bool:
 def _mapping_of(kind: Any, converter: BaseConverter) -> Callable[[Any, Any], Any]:
     values = get_args(kind)[1]
     return lambda value, _: {
-        _key(key): converter.structure(one, values) for key, one in _exactly(value, dict).items()
+        _key(key): converter.structure(item, values) for key, item in _exactly(value, dict).items()
     }
 
 

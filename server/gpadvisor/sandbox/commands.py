@@ -30,7 +30,7 @@ async def run_command(
     folder: Path,
     timeout_seconds: float,
     settings: CommandSettings,
-    said: Callable[[str], None],
+    progress: Callable[[str], None],
 ) -> None:
     """Run a command in a session of its own; cancelling it ends all that it started.
 
@@ -50,14 +50,14 @@ async def run_command(
         )
     except (OSError, ValueError) as error:
         raise ToolError(f"{command[0]} cannot be started ({error}); check {settings.command}") from error
-    last = ""
+    latest_line = ""
     try:
         async with asyncio.timeout(timeout_seconds):
             while process.stdout is not None and (line := await _line(process.stdout)) is not None:
                 if line:
-                    last = line
+                    latest_line = line
                     log.info("%s: %s", name, line)
-                    said(line[:80])
+                    progress(line[:80])
             await process.wait()
     except TimeoutError as error:
         raise ToolError(
@@ -68,7 +68,7 @@ async def run_command(
             kill_tree(process.pid)
             await process.wait()
     if process.returncode:
-        raise ToolError(f"{name} ended with status {process.returncode}: {last[:300]}")
+        raise ToolError(f"{name} ended with status {process.returncode}: {latest_line[:300]}")
 
 
 async def _line(stream: asyncio.StreamReader) -> str | None:

@@ -61,9 +61,9 @@ def hold(folders: Folders) -> None:
     """
     handled = (1 << _BITS[min(_version(), len(_BITS) - 1)]) - 1
     ruleset = _call(_CREATE_RULESET, ctypes.byref(ctypes.c_uint64(handled)), 8, 0)
-    given = [(path, _READ & handled) for path in folders.readable]
-    given += [(path, handled) for path in (*folders.writable, *_ALWAYS)]
-    for path, access in given:
+    rules = [(path, _READ & handled) for path in folders.readable]
+    rules += [(path, handled) for path in (*folders.writable, *_ALWAYS)]
+    for path, access in rules:
         try:
             folder = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:

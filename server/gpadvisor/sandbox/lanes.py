@@ -24,11 +24,11 @@ class Lane:
         if self._free:
             self._free -= 1
         else:
-            given = asyncio.get_running_loop().create_future()
-            entry = rank, given
+            ticket = asyncio.get_running_loop().create_future()
+            entry = rank, ticket
             self._waiting.append(entry)
             try:
-                await given
+                await ticket
             except asyncio.CancelledError:
                 if entry in self._waiting:
                     self._waiting.remove(entry)

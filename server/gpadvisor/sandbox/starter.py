@@ -35,16 +35,16 @@ class Starter:
         self._threads, self._tell = threads, tell
         self._calls: dict[int, tuple[threading.Event, asyncio.Task[None]]] = {}
 
-    def takes(self, said: Mapping[str, Any]) -> bool:
+    def takes(self, message: Mapping[str, Any]) -> bool:
         """Begin or stop what a worker asks for; False where it says something else."""
-        if "stop" in said:
-            if said["stop"] in self._calls:
-                self._calls[said["stop"]][0].set()
+        if "stop" in message:
+            if message["stop"] in self._calls:
+                self._calls[message["stop"]][0].set()
             return True
-        if "start" not in said:
+        if "start" not in message:
             return False
-        number, stopped = int(said["start"]), threading.Event()
-        self._calls[number] = stopped, asyncio.ensure_future(self._run(number, said.get("call"), stopped))
+        number, stopped = int(message["start"]), threading.Event()
+        self._calls[number] = stopped, asyncio.ensure_future(self._run(number, message.get("call"), stopped))
         return True
 
     async def _run(self, number: int, call: object, stopped: threading.Event) -> None:

@@ -198,8 +198,8 @@ class _Run:
 
 def _clean_environment(extra: Mapping[str, str] | None) -> dict[str, str]:
     """The few variables a tool needs, messages in English."""
-    kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    return {**kept, "LC_ALL": "C", **(extra or {})}
+    inherited = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    return {**inherited, "LC_ALL": "C", **(extra or {})}
 
 
 def _limit_memory(pid: int, memory_bytes: int) -> None:

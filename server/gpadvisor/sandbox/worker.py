@@ -86,19 +86,19 @@ def _serve(server: _Server, jobs: queue.SimpleQueue[Any], text: str) -> int:
     signal.signal(signal.SIGTERM, _stop)
     server.send({"ready": os.getpid()})
     while True:
-        asked = jobs.get()
-        if asked is None:
+        job = jobs.get()
+        if job is None:
             return 0
         server.send({"begun": True})
-        server.send(_answer(table[asked["job"]], asked["arguments"], server))
+        server.send(_answer(table[job["job"]], job["arguments"], server))
 
 
 def _answer(job: Job, arguments: dict[str, Any], server: _Server) -> dict[str, object]:
     try:
         return {"result": job(arguments, lambda words: server.send({"progress": words}))}
     except GpadvisorError as error:
-        said = getattr(error, "messages", ())  # a compiler's
-        return {"error": str(error), "class": type(error).__name__, "messages": list(map(asdict, said))}
+        messages = getattr(error, "messages", ())  # a compiler's
+        return {"error": str(error), "class": type(error).__name__, "messages": list(map(asdict, messages))}
     except OSError as error:  # such as a file that was removed meanwhile
         name = f"{error.filename}: " if error.filename else ""
         return {"error": f"{name}{error.strerror or error}", "class": "OSError"}
@@ -134,21 +134,21 @@ class _Server:
             self.send({"start": number, "call": to_json(call)})
             while True:
                 with contextlib.suppress(queue.Empty):
-                    said = ended.get(timeout=_POLL_SECONDS)
+                    message = ended.get(timeout=_POLL_SECONDS)
                     break
                 if not stopped and cancelled is not None and cancelled():
                     stopped = True
                     self.send({"stop": number})
         finally:
             del self._ended[number]
-        if said["class"] is not None:
-            raise CHILD_ERRORS.get(said["class"], ToolFailedError)(said["message"])
+        if message["class"] is not None:
+            raise CHILD_ERRORS.get(message["class"], ToolFailedError)(message["message"])
 
-    def has_ended(self, said: dict[str, Any]) -> None:
+    def has_ended(self, message: dict[str, Any]) -> None:
         """A child has come to its end."""
-        waiting = self._ended.get(said["ended"])
+        waiting = self._ended.get(message["ended"])
         if waiting is not None:
-            waiting.put(said)
+            waiting.put(message)
 
 
 def _listen(source: IO[bytes], jobs: queue.SimpleQueue[Any], server: _Server, folder: str) -> None:

@@ -55,7 +55,7 @@ _STACK_POINTER: Final = register(RegisterFile.GPR, 1)
 
 def written_by(instruction: Instruction, frame: int | None) -> list[int]:
     """Registers, predicates and words of the frame that an instruction writes."""
-    written = [int(one) for one in instruction.defs]
+    written = [int(written_register) for written_register in instruction.defs]
     if instruction.info.opclass is OpcodeClass.STORE:
         written += stack_words(instruction, frame)
     return written
@@ -77,13 +77,13 @@ def address_base(instruction: Instruction) -> tuple[list[tuple[Register, int]], 
         registers: list[tuple[Register, int]] = []
         offset = 0
         for part in inner.replace("-", "+-").split("+"):
-            one = parse_operand(part.split(".")[0].strip())
-            if one.is_register:
-                if one.first is not None:
+            term = parse_operand(part.split(".")[0].strip())
+            if term.is_register:
+                if term.first is not None:
                     scale = next((bits for name, bits in _SCALES.items() if part.endswith("." + name)), 0)
-                    registers.append((one.first, scale))
-            elif one.value is not None:
-                offset += one.value
+                    registers.append((term.first, scale))
+            elif term.value is not None:
+                offset += term.value
             elif part.strip():
                 return None
         return None if len(registers) > 2 else (registers, offset)

@@ -24,32 +24,32 @@ _SHOWN_ASSUMPTIONS: Final = 40
 def list_assumptions(outcome: Outcome) -> tuple[str, ...]:
     """Each once, those of the launch first."""
     config, share = outcome.config, outcome.share
-    found = [
+    texts = [
         f"modelled: one SM of {share.sms}, {len(share.blocks)} of its {share.total} blocks simulated"
         + (f", {share.repeats} more full waves taken to be like the first" if share.repeats else ""),
     ]
-    found.append(
+    texts.append(
         f"global accesses hit L1 with {config.l1_hit_rate:.0%}, L2 with {config.l2_hit_rate:.0%}; "
         f"local ones hit L1 with {config.local_hit_rate:.0%}"
     )
     if _lacks_shared(outcome):
-        found.append("no size is stated for the dynamic shared memory that the code uses")
+        texts.append("no size is stated for the dynamic shared memory that the code uses")
     guessed = _guessed_addresses(outcome)
     if guessed:
-        found.append(f"neighbouring lanes access neighbouring words {guessed}")
+        texts.append(f"neighbouring lanes access neighbouring words {guessed}")
     undecided = np.flatnonzero(outcome.results.undecided)
     decided = outcome.lowered.decisions
-    found += together(decided[place] for place in undecided.tolist() if place in decided)
-    found += outcome.lowered.notes
+    texts += together(decided[place] for place in undecided.tolist() if place in decided)
+    texts += outcome.lowered.notes
     if outcome.sm.number[state.FORCED]:
-        found.append(
+        texts.append(
             "warps that waited for each other for ever were let go "
             f"{int(outcome.sm.number[state.FORCED])} times"
         )
     deep = int(outcome.sm.number[state.TOO_DEEP])
     if deep:
-        found.append(f"{deep} calls deeper than {state.CALLS} inside one another returned at once")
-    return tuple(dict.fromkeys(found))
+        texts.append(f"{deep} calls deeper than {state.CALLS} inside one another returned at once")
+    return tuple(dict.fromkeys(texts))
 
 
 def _lacks_shared(outcome: Outcome) -> bool:
@@ -71,18 +71,18 @@ def _guessed_addresses(outcome: Outcome) -> str:
                 lines.add(f"line {kernel_line(entry)}" if entry else f"{int(instruction.pc):#x}")
     if not lines:
         return ""
-    shown = sorted(lines, key=lambda text: (len(text), text))[:8]
-    return f"where addresses do not follow from the launch: {', '.join(shown)}" + (
+    shortest = sorted(lines, key=lambda text: (len(text), text))[:8]
+    return f"where addresses do not follow from the launch: {', '.join(shortest)}" + (
         f" and {len(lines) - 8} more" if len(lines) > 8 else ""
     )
 
 
 def list_problems(outcome: Outcome, assumptions: tuple[str, ...]) -> tuple[Problem, ...]:
     """The assumptions as problems, and what else a reader of the profile has to know."""
-    shown = assumptions[:_SHOWN_ASSUMPTIONS]
-    problems = [Problem(ProblemCode.COMPILE_ASSUMPTION, text) for text in shown]
-    if len(assumptions) > len(shown):
-        text = f"{len(assumptions) - len(shown)} further assumptions are not listed"
+    first_texts = assumptions[:_SHOWN_ASSUMPTIONS]
+    problems = [Problem(ProblemCode.COMPILE_ASSUMPTION, text) for text in first_texts]
+    if len(assumptions) > len(first_texts):
+        text = f"{len(assumptions) - len(first_texts)} further assumptions are not listed"
         problems.append(Problem(ProblemCode.COMPILE_ASSUMPTION, text))
     if not outcome.finished:
         text = f"{outcome.cut()} under these assumptions: what it did until then is shown, and no duration"

@@ -57,9 +57,9 @@ from gpadvisor.simulator.values import Values
 @compiled
 def _special(m: Machine, v: Values, w: int, first_thread: int, index: int) -> None:
     """Special registers of a warp's lanes."""
-    whole = m.whole
-    bx, by = whole[BLOCK_SIZE], whole[BLOCK_SIZE + 1]
-    gx, gy = whole[GRID_SIZE], whole[GRID_SIZE + 1]
+    parameters = m.whole
+    bx, by = parameters[BLOCK_SIZE], parameters[BLOCK_SIZE + 1]
+    gx, gy = parameters[GRID_SIZE], parameters[GRID_SIZE + 1]
     rows = v.special[w]
     for lane in range(WARP):
         thread = first_thread + lane
@@ -72,13 +72,13 @@ def _special(m: Machine, v: Values, w: int, first_thread: int, index: int) -> No
         rows[6, lane] = index // (gx * gy)
         rows[7, lane] = lane
         for axis in range(3):
-            rows[8 + axis, lane] = whole[BLOCK_SIZE + axis]
-            rows[11 + axis, lane] = whole[GRID_SIZE + axis]
+            rows[8 + axis, lane] = parameters[BLOCK_SIZE + axis]
+            rows[11 + axis, lane] = parameters[GRID_SIZE + axis]
         rows[14, lane] = w
 
 
 @seldom
-def start_block(p: Packed, m: Machine, v: Values, slot: int, at: int) -> None:
+def start_block(p: Packed, m: Machine, v: Values, slot: int, cycle: int) -> None:
     """Put the next block of this SM into a slot."""
     number, block = m.number, m.block[slot]
     index = m.blocks[number[NEXT_BLOCK]]
@@ -86,16 +86,16 @@ def start_block(p: Packed, m: Machine, v: Values, slot: int, at: int) -> None:
     warps = m.whole[WARPS_PER_BLOCK]
     block[BLOCK_WARPS] = warps
     block[BLOCK_INDEX] = index
-    block[BLOCK_START] = at
+    block[BLOCK_START] = cycle
     block[BULK_DONE] = 0
     for k in range(NAMED_BARRIERS):
         block[BARRIER_COUNT + k] = 0
         block[BARRIER_OPEN + k] = -1
-    for one in range(warps):
-        w = slot * warps + one
+    for in_block in range(warps):
+        w = slot * warps + in_block
         warp = m.warp[w]
         warp[:] = 0
-        lanes = m.whole[THREADS] - WARP * one
+        lanes = m.whole[THREADS] - WARP * in_block
         warp[LIVE] = warp[ACTIVE] = 0xFFFF_FFFF if lanes >= WARP else (1 << lanes) - 1
         warp[STATE] = RUNNING
         warp[SLOT] = slot
@@ -106,34 +106,34 @@ def start_block(p: Packed, m: Machine, v: Values, slot: int, at: int) -> None:
         m.trips[w, :] = 0
         v.known[w, :] = 0
         v.flag_known[w, :] = 0
-        _special(m, v, w, WARP * one, index)
+        _special(m, v, w, WARP * in_block, index)
         number[LIVE_WARPS] += 1
-        prepare(p, m, w, at)
-        warp[WAKE] = max(warp[WAKE], at)
+        prepare(p, m, w, cycle)
+        warp[WAKE] = max(warp[WAKE], cycle)
     for s in range(m.whole[SCHEDULERS]):
         m.scheduler[s, IDLE_UNTIL] = 0
 
 
 @seldom
-def release(m: Machine, r: Results, slot: int, barrier: int, i: int, last: int, now: int) -> None:
+def release(m: Machine, r: Results, slot: int, barrier: int, i: int, latest: int, cycle: int) -> None:
     """Everybody has come: let them go on."""
     event = m.block[slot, BARRIER_OPEN + barrier]
     if event >= 0:
         r.barrier[event, 0] = i
-        r.barrier[event, 1] = last
+        r.barrier[event, 1] = latest
     m.block[slot, BARRIER_OPEN + barrier] = -1
     m.block[slot, BARRIER_COUNT + barrier] = 0
     warps = m.whole[WARPS_PER_BLOCK]
     for w in range(slot * warps, (slot + 1) * warps):
         warp = m.warp[w]
         if warp[STATE] == AT_BARRIER and warp[BARRIER_ID] == barrier:
-            warp[WAKE] = now + m.whole[BARRIER_CYCLES]
+            warp[WAKE] = cycle + m.whole[BARRIER_CYCLES]
     for s in range(m.whole[SCHEDULERS]):
         m.scheduler[s, IDLE_UNTIL] = 0
 
 
 @seldom
-def end_warp(p: Packed, m: Machine, v: Values, r: Results, w: int, now: int) -> None:
+def end_warp(p: Packed, m: Machine, v: Values, r: Results, w: int, cycle: int) -> None:
     """A warp is gone: barriers count it no more, and its block may be done."""
     warp, number = m.warp[w], m.number
     slot = warp[SLOT]
@@ -141,29 +141,29 @@ def end_warp(p: Packed, m: Machine, v: Values, r: Results, w: int, now: int) -> 
     warp[WAKE] = NEVER
     number[LIVE_WARPS] -= 1
     m.block[slot, BLOCK_WARPS] -= 1
-    left = m.block[slot, BLOCK_WARPS]
-    if left > 0:
+    remaining = m.block[slot, BLOCK_WARPS]
+    if remaining > 0:
         for barrier in range(NAMED_BARRIERS):
-            if m.block[slot, BARRIER_COUNT + barrier] >= left:
-                release(m, r, slot, barrier, warp[PC] - 1, w, now)
+            if m.block[slot, BARRIER_COUNT + barrier] >= remaining:
+                release(m, r, slot, barrier, warp[PC] - 1, w, cycle)
         return
     number[FINISHED_BLOCKS] += 1
     if number[FINISHED_BLOCKS] == m.whole[FULL_WAVE]:
-        number[FULL_WAVE_AT] = now
+        number[FULL_WAVE_AT] = cycle
     if number[NEXT_BLOCK] < m.whole[BLOCKS]:
-        start_block(p, m, v, slot, now + m.whole[LAUNCH_CYCLES])
+        start_block(p, m, v, slot, cycle + m.whole[LAUNCH_CYCLES])
 
 
 @seldom
-def arrive(p: Packed, m: Machine, r: Results, w: int, i: int, waits: bool, now: int) -> None:  # noqa: FBT001 - no keywords in compiled code
+def arrive(p: Packed, m: Machine, r: Results, w: int, i: int, waits: bool, cycle: int) -> None:  # noqa: FBT001 - no keywords in compiled code
     """BAR: count the warp; the last one lets the others go."""
     warp = m.warp[w]
     slot, barrier = warp[SLOT], p.fact[i, BARRIER_NUMBER]
     block = m.block[slot]
     block[BARRIER_COUNT + barrier] += 1
-    wanted = p.fact[i, BARRIER_WARPS]
-    if wanted == 0:
-        wanted = block[BLOCK_WARPS]
+    expected = p.fact[i, BARRIER_WARPS]
+    if expected == 0:
+        expected = block[BLOCK_WARPS]
     if waits:
         if block[BARRIER_OPEN + barrier] < 0 and m.number[BARRIERS] < MAX_BARRIERS:
             block[BARRIER_OPEN + barrier] = m.number[BARRIERS]
@@ -171,5 +171,5 @@ def arrive(p: Packed, m: Machine, r: Results, w: int, i: int, waits: bool, now: 
         warp[BARRIER_ID] = barrier
         warp[BARRIER_EVENT] = block[BARRIER_OPEN + barrier]
         warp[STATE] = AT_BARRIER
-    if block[BARRIER_COUNT + barrier] >= wanted:
-        release(m, r, slot, barrier, i, w, now)
+    if block[BARRIER_COUNT + barrier] >= expected:
+        release(m, r, slot, barrier, i, w, cycle)

@@ -57,8 +57,8 @@ class SimulationConfig:
     max_instructions: int = 20_000_000
 
     def __post_init__(self) -> None:
-        for name, found, most in (("grid", self.grid, GRID_LIMITS), ("block", self.block, BLOCK_LIMITS)):
-            for axis, value, limit in zip("xyz", found, most, strict=True):
+        for name, extents, most in (("grid", self.grid, GRID_LIMITS), ("block", self.block, BLOCK_LIMITS)):
+            for axis, value, limit in zip("xyz", extents, most, strict=True):
                 if not 1 <= value <= limit:
                     raise UsageError(f"{name}.{axis} is {value}, a launch needs 1 to {limit}")
         for name in ("l1_hit_rate", "l2_hit_rate", "local_hit_rate", "branch_taken"):

@@ -118,26 +118,26 @@ class _Rules:
 
     def exit(self, index: int) -> Decision:
         """Of a conditional EXIT."""
-        given = self._config.branch_taken_at.get(int(self._function.instructions[index].pc))
-        for number in self._function.enclosing_loops(index) if given is None else ():
+        stated = self._config.branch_taken_at.get(int(self._function.instructions[index].pc))
+        for number in self._function.enclosing_loops(index) if stated is None else ():
             if self._counted.get(number) == index:
                 return self._loop_branch(index, self._function.loops[number], 0.0)
-        if given is None and index in self._guards:
+        if stated is None and index in self._guards:
             return self._guard(index)
-        if given is None and _is_rare(self._function, index + 1):
+        if stated is None and _is_rare(self._function, index + 1):
             return Decision(ControlRule.CHANCE, 1.0, 0, _RARE, _where(self._function, index))
-        taken = given or 0.0
-        text = f"of the warps {taken:.0%} end at the conditional exits of {{}}"
-        return Decision(ControlRule.CHANCE, taken, 0, text, _where(self._function, index))
+        probability = stated or 0.0
+        text = f"of the warps {probability:.0%} end at the conditional exits of {{}}"
+        return Decision(ControlRule.CHANCE, probability, 0, text, _where(self._function, index))
 
     def branch(self, index: int) -> Decision:
         """Of a conditional branch."""
         function, where = self._function, _where(self._function, index)
         instruction = function.instructions[index]
-        given = self._config.branch_taken_at.get(int(instruction.pc))
-        if given is not None:
-            text = f"of the warps {given:.0%} take the branch of {{}}, as told"
-            return Decision(ControlRule.CHANCE, given, 0, text, where)
+        stated = self._config.branch_taken_at.get(int(instruction.pc))
+        if stated is not None:
+            text = f"of the warps {stated:.0%} take the branch of {{}}, as told"
+            return Decision(ControlRule.CHANCE, stated, 0, text, where)
         target = None if instruction.target is None else function.index_of(instruction.target)
         behind = index + 1 if index + 1 < len(function.instructions) else None
         if target is None or behind is None or "DIV" in instruction.modifiers:
@@ -150,12 +150,16 @@ class _Rules:
         if index in self._guards:
             return self._guard(index)
         for text, rare in ((_SLOW, partial(_calls_helper, self._program)), (_RARE, _is_rare)):
-            ahead, next_one = (rare(function, way) for way in (target, behind))
+            ahead, next_one = (rare(function, start) for start in (target, behind))
             if ahead != next_one:
                 return Decision(ControlRule.CHANCE, 0.0 if ahead else 1.0, 0, text, where)
-        taken = self._config.branch_taken
+        probability = self._config.branch_taken
         return Decision(
-            ControlRule.CHANCE, taken, 0, f"of the warps {taken:.0%} take the branches of {{}}", where
+            ControlRule.CHANCE,
+            probability,
+            0,
+            f"of the warps {probability:.0%} take the branches of {{}}",
+            where,
         )
 
     def _loop_branch(self, index: int, loop: Loop, stays: float) -> Decision:
@@ -165,11 +169,11 @@ class _Rules:
             return Decision(
                 ControlRule.CHANCE, stays, 0, "no loop is left early by the branches of {}", where
             )
-        found = self._passes[loop.header]
-        if found.told_at is None and _only_waits(_code(function, loop)):
+        loop_passes = self._passes[loop.header]
+        if loop_passes.told_at is None and _only_waits(_code(function, loop)):
             text = "the loops that end at {} run once, since they only wait or try again"
             return Decision(ControlRule.TRIPS, stays, 1, text, where)
-        return Decision(ControlRule.TRIPS, stays, max(1, found.passes), _loop_text(found), where)
+        return Decision(ControlRule.TRIPS, stays, max(1, loop_passes.passes), _loop_text(loop_passes), where)
 
     def _guard(self, index: int) -> Decision:
         """Of a branch or exit that only decides whether a loop is come to."""
@@ -184,13 +188,16 @@ class _Rules:
         )
 
 
-def _loop_text(found: Passes) -> str:
-    text = "" if found.told_at is None else f", as told for line {found.told_at}"
-    if found.copies == 1 and found.passes == found.trips:
-        return f"the loops that end at {{}} run {found.trips} times{text}"
-    body = "" if found.copies == 1 else f", {found.copies} of them in one pass of the machine code"
+def _loop_text(loop_passes: Passes) -> str:
+    text = "" if loop_passes.told_at is None else f", as told for line {loop_passes.told_at}"
+    if loop_passes.copies == 1 and loop_passes.passes == loop_passes.trips:
+        return f"the loops that end at {{}} run {loop_passes.trips} times{text}"
+    body = (
+        "" if loop_passes.copies == 1 else f", {loop_passes.copies} of them in one pass of the machine code"
+    )
     return (
-        f"the loops that end at {{}} run {max(1, found.passes)} times: {found.trips} iterations of the source"
+        f"the loops that end at {{}} run {max(1, loop_passes.passes)} times: {loop_passes.trips}"
+        " iterations of the source"
         f"{text}{body}"
     )
 
@@ -201,14 +208,14 @@ def _counting_branches(function: Function, like_branches: frozenset[int]) -> dic
     for loop in function.loops:
         exits, ends = [], []
         for block in sorted(loop.blocks):
-            last = function.blocks[block].end - 1
-            instruction = function.instructions[last]
+            end = function.blocks[block].end - 1
+            instruction = function.instructions[end]
             leaves = any(target not in loop.blocks for target, _ in function.blocks[block].successors)
-            branches = instruction.info.opclass is OpcodeClass.BRANCH or last in like_branches
+            branches = instruction.info.opclass is OpcodeClass.BRANCH or end in like_branches
             if leaves and branches and is_conditional(instruction):
-                exits.append((not _to_header(function, block, loop), last))
+                exits.append((not _to_header(function, block, loop), end))
             elif instruction.info.opclass is OpcodeClass.EXIT and instruction.guard is not None:
-                ends.append((False, last))
+                ends.append((False, end))
         if exits or ends:
             result[loop.id] = min(exits or ends)[1]
     return result
@@ -233,13 +240,17 @@ def _only_waits(code: Sequence[Instruction]) -> bool:
     if any(instruction.info.opclass in _WAITING for instruction in code):
         return True
     working = [
-        one for one in code if one.info.opclass in _WORKING and one.info.space is not MemorySpace.CONSTANT
+        instruction
+        for instruction in code
+        if instruction.info.opclass in _WORKING and instruction.info.space is not MemorySpace.CONSTANT
     ]
-    defined = {register for one in code for register in one.defs}
-    moving = {register for one in code if defined & {*one.uses} for register in one.defs}
+    defined = {register for instruction in code for register in instruction.defs}
+    moving = {
+        register for instruction in code if defined & {*instruction.uses} for register in instruction.defs
+    }
     if not working:
-        votes = any(one.info.opclass is OpcodeClass.VOTE for one in code)
-        return votes and all(register_file(one) in PREDICATES for one in moving)
+        votes = any(instruction.info.opclass is OpcodeClass.VOTE for instruction in code)
+        return votes and all(register_file(register) in PREDICATES for register in moving)
     return len(working) == 1 and (
         "CAS" in working[0].modifiers
         or (
@@ -254,11 +265,12 @@ def _is_rare(function: Function, index: int) -> bool:
     """Whether the straight code from an instruction on traps, or calls what is not of this program."""
     if index >= len(function.instructions):
         return False
-    way = range(index, function.blocks[function.block_of[index]].end)
-    indirect = {call.index for call in function.calls if call.callee is None} & {*way}
-    code = [function.instructions[one] for one in way]
+    straight = range(index, function.blocks[function.block_of[index]].end)
+    indirect = {call.index for call in function.calls if call.callee is None} & {*straight}
+    code = [function.instructions[place] for place in straight]
     return any(instruction.opcode == "BPT" and "TRAP" in instruction.modifiers for instruction in code) or (
-        bool(indirect) and any(_SYSTEM_CALLS in one.operands and one.opcode == "LDC" for one in code)
+        bool(indirect)
+        and any(_SYSTEM_CALLS in instruction.operands and instruction.opcode == "LDC" for instruction in code)
     )
 
 

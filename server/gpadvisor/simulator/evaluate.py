@@ -14,10 +14,10 @@ def _gather(code: Slice, values: Values, w: int, i: int, k: int) -> int:
     """Copy one source into scratch row k; returns the lanes in which it is known."""
     kind = code.source_kind[i, k]
     out = values.scratch[k]
-    known = ALL
+    known_lanes = ALL
     if kind == 1:
         slot = code.source_value[i, k]
-        known = values.known[w, slot]
+        known_lanes = values.known[w, slot]
         row = values.word[w, slot]
         for lane in range(WARP):
             out[lane] = row[lane]
@@ -27,11 +27,11 @@ def _gather(code: Slice, values: Values, w: int, i: int, k: int) -> int:
         value = code.source_value[i, k]
         for lane in range(WARP):
             out[lane] = value
-    return known
+    return known_lanes
 
 
 @compiled
-def _write(code: Slice, values: Values, w: int, i: int, k: int, lanes: int, known: int) -> None:
+def _write(code: Slice, values: Values, w: int, i: int, k: int, lanes: int, known_lanes: int) -> None:
     """Scratch row 4 + k into the k-th result."""
     slot = code.result[i, k]
     if slot < 0:
@@ -41,15 +41,15 @@ def _write(code: Slice, values: Values, w: int, i: int, k: int, lanes: int, know
     for lane in range(WARP):
         if lanes >> lane & 1:
             target[lane] = source[lane]
-    values.known[w, slot] = (values.known[w, slot] & ~lanes) | (known & lanes)
+    values.known[w, slot] = (values.known[w, slot] & ~lanes) | (known_lanes & lanes)
 
 
 @compiled
-def _write_flag(values: Values, w: int, slot: int, mask: int, lanes: int, known: int) -> None:
+def _write_flag(values: Values, w: int, slot: int, mask: int, lanes: int, known_lanes: int) -> None:
     if slot < 0:
         return
     values.flag[w, slot] = (values.flag[w, slot] & ~lanes) | (mask & lanes)
-    values.flag_known[w, slot] = (values.flag_known[w, slot] & ~lanes) | (known & lanes)
+    values.flag_known[w, slot] = (values.flag_known[w, slot] & ~lanes) | (known_lanes & lanes)
 
 
 @seldom
@@ -69,48 +69,52 @@ def _forget(code: Slice, values: Values, w: int, i: int, lanes: int) -> None:
 @compiled
 def _carries(code: Slice, values: Values, w: int, i: int) -> tuple[int, int, int]:
     """Two carry masks and where both are known."""
-    known = ALL
+    known_lanes = ALL
     first = second = 0
     if code.read[i, 0] != -2:
         first, sure = lanes_of(values, w, code.read[i, 0], code.read_negated[i, 0])
-        known &= sure
+        known_lanes &= sure
     if code.read[i, 1] != -2:
         second, sure = lanes_of(values, w, code.read[i, 1], code.read_negated[i, 1])
-        known &= sure
-    return first, second, known
+        known_lanes &= sure
+    return first, second, known_lanes
 
 
 @seldom
 def _predicates(code: Slice, values: Values, w: int, i: int, lanes: int) -> None:
     """PLOP3 and VOTE."""
-    p, known = lanes_of(values, w, code.read[i, 0], code.read_negated[i, 0])
+    p, known_lanes = lanes_of(values, w, code.read[i, 0], code.read_negated[i, 0])
     if code.op[i] == 18:
-        decided = ALL if known & lanes == lanes else 0
+        decided = ALL if known_lanes & lanes == lanes else 0
         held = p & lanes == lanes if code.mode[i] else p & lanes != 0
         _write_flag(
             values, w, code.flag[i, 0], ALL if held else 0, ALL if code.uniform[i] else lanes, decided
         )
         return
     q, sure = lanes_of(values, w, code.read[i, 1], code.read_negated[i, 1])
-    known &= sure
+    known_lanes &= sure
     r, sure = lanes_of(values, w, code.read[i, 2], code.read_negated[i, 2])
-    known &= sure
+    known_lanes &= sure
     # A table that is all ones or all zeros asks for nothing.
     table = code.table[i]
-    _write_flag(values, w, code.flag[i, 0], logic(table, p, q, r), lanes, ALL if table in (0, 255) else known)
+    _write_flag(
+        values, w, code.flag[i, 0], logic(table, p, q, r), lanes, ALL if table in (0, 255) else known_lanes
+    )
     table = code.mode[i]
-    _write_flag(values, w, code.flag[i, 1], logic(table, p, q, r), lanes, ALL if table in (0, 255) else known)
+    _write_flag(
+        values, w, code.flag[i, 1], logic(table, p, q, r), lanes, ALL if table in (0, 255) else known_lanes
+    )
 
 
 @seldom
-def _comparison(code: Slice, values: Values, w: int, i: int, lanes: int, known: int) -> None:
+def _comparison(code: Slice, values: Values, w: int, i: int, lanes: int, known_lanes: int) -> None:
     c, sure = lanes_of(values, w, code.read[i, 0], code.read_negated[i, 0])
     lower = 0
     mode, signed = int(code.mode[i]), int(code.signed[i])
-    known &= sure
+    known_lanes &= sure
     if mode & 0x100:
         lower, sure = lanes_of(values, w, code.read[i, 1], code.read_negated[i, 1])
-        known &= sure
+        known_lanes &= sure
     held = 0
     for lane in range(WARP):
         a = read_source(code, values, i, 0, lane) & WORD
@@ -120,31 +124,31 @@ def _comparison(code: Slice, values: Values, w: int, i: int, lanes: int, known: 
             x = read_source(code, values, i, 2, lane) & WORD
             y = read_source(code, values, i, 3, lane) & WORD
             low = int(compared(mode & 0xFF, 0, a, b, 0))
-            found = compared(mode | 0x100, signed, x, y, low)
+            holds = compared(mode | 0x100, signed, x, y, low)
         else:
-            found = compared(mode, signed, a, b, lower >> lane & 1)
-        if found:
+            holds = compared(mode, signed, a, b, lower >> lane & 1)
+        if holds:
             held |= 1 << lane
     how = mode >> 4 & 15
-    other = ~held & ALL
+    complement = ~held & ALL
     if how == 0:
-        held, other = held & c, other & c
+        held, complement = held & c, complement & c
     elif how == 1:
-        held, other = held | c, other | c
+        held, complement = held | c, complement | c
     else:
-        held, other = held ^ c, other ^ c
-    _write_flag(values, w, code.flag[i, 0], held, lanes, known)
-    _write_flag(values, w, code.flag[i, 1], other, lanes, known)
+        held, complement = held ^ c, complement ^ c
+    _write_flag(values, w, code.flag[i, 0], held, lanes, known_lanes)
+    _write_flag(values, w, code.flag[i, 1], complement, lanes, known_lanes)
 
 
 @seldom
-def _words(code: Slice, values: Values, w: int, i: int, lanes: int, known: int) -> None:
+def _words(code: Slice, values: Values, w: int, i: int, lanes: int, known_lanes: int) -> None:
     """Operations with word results."""
     op = code.op[i]
     out = values.scratch[4]
     upper = values.scratch[5]
     first, second, sure = _carries(code, values, w, i)
-    known &= sure
+    known_lanes &= sure
     carried = 0
     if op in (2, 3, 8, 9):
         for lane in range(WARP):
@@ -162,14 +166,14 @@ def _words(code: Slice, values: Values, w: int, i: int, lanes: int, known: int) 
             if high < added or (high == added and low < values.scratch[2, lane]):
                 carried |= 1 << lane
         if op != 5:
-            _write(code, values, w, i, 1, lanes, known)
+            _write(code, values, w, i, 1, lanes, known_lanes)
     else:
         for lane in range(WARP):
             out[lane] = one_word(code, values, i, op, lane, first >> lane & 1)
             if out[lane] != 0:
                 carried |= 1 << lane
-    _write(code, values, w, i, 0, lanes, known)
-    _write_flag(values, w, code.flag[i, 0], carried, lanes, known)
+    _write(code, values, w, i, 0, lanes, known_lanes)
+    _write_flag(values, w, code.flag[i, 0], carried, lanes, known_lanes)
     _write_flag(values, w, code.flag[i, 1], 0, lanes, 0)
 
 
@@ -177,18 +181,18 @@ def _words(code: Slice, values: Values, w: int, i: int, lanes: int, known: int) 
 def _across(code: Slice, values: Values, w: int, i: int, lanes: int, active: int) -> None:
     """Special registers, and a word of the first active lane for the whole warp."""
     out = values.scratch[4]
-    known = ALL
+    known_lanes = ALL
     if code.op[i] == 14:
         row = values.special[w, code.table[i]]
         for lane in range(WARP):
             out[lane] = row[lane]
     else:
-        known = _gather(code, values, w, i, 0)
+        known_lanes = _gather(code, values, w, i, 0)
         first = 0
         while first < 31 and not active >> first & 1:
             first += 1
         value = values.scratch[0, first]
-        known = ALL if known >> first & 1 else 0
+        known_lanes = ALL if known_lanes >> first & 1 else 0
         for lane in range(WARP):
             out[lane] = value
     if code.uniform[i]:
@@ -198,7 +202,7 @@ def _across(code: Slice, values: Values, w: int, i: int, lanes: int, active: int
         value = out[first]
         for lane in range(WARP):
             out[lane] = value
-    _write(code, values, w, i, 0, lanes, known)
+    _write(code, values, w, i, 0, lanes, known_lanes)
 
 
 @seldom
@@ -220,14 +224,14 @@ def evaluate(code: Slice, values: Values, w: int, i: int, active: int) -> None:
     elif op in (13, 18):
         _predicates(code, values, w, i, lanes)
     else:
-        known = ALL
+        known_lanes = ALL
         for k in range(4):
             if code.source_kind[i, k] == 0:
                 for lane in range(WARP):
                     values.scratch[k, lane] = 0
             else:
-                known &= _gather(code, values, w, i, k)
+                known_lanes &= _gather(code, values, w, i, k)
         if op == 10:
-            _comparison(code, values, w, i, lanes, known)
+            _comparison(code, values, w, i, lanes, known_lanes)
         else:
-            _words(code, values, w, i, lanes, known)
+            _words(code, values, w, i, lanes, known_lanes)

@@ -45,9 +45,9 @@ _PARTIAL_WAIT = LoweredFlow.PARTIAL_WAIT.value
 @compiled
 def note_holder(m: Machine, r: Results, whose: int, i: int) -> None:
     """One more instruction that holds the sampled warp, or one that is late at its barrier."""
-    at = m.number[HOLDERS]
-    if at < MAX_HOLDERS:
-        row = r.holders[at]
+    count = m.number[HOLDERS]
+    if count < MAX_HOLDERS:
+        row = r.holders[count]
         row[0], row[1], row[2] = m.number[SAMPLE_TURN], whose, i
         m.number[HOLDERS] += 1
 

@@ -38,7 +38,7 @@ class Share:
 
 def find_kernel(program: Program, kernel: str) -> Function:
     """The kernel of that mangled or plain name."""
-    kernels = [one for one in program.functions if one.kind is FunctionKind.KERNEL]
+    kernels = [function for function in program.functions if function.kind is FunctionKind.KERNEL]
     for function in kernels:
         if kernel in {function.name, function.demangled, function.demangled.partition("(")[0]}:
             return function

@@ -31,7 +31,7 @@ def lower(
     program: Program, kernel: Function, machine: MachineModel, timing: Timing, config: SimulationConfig
 ) -> Lowered:
     """Lower the section of a kernel, with the functions in it."""
-    functions = tuple(one for one in program.functions if one.section == kernel.section)
+    functions = tuple(function for function in program.functions if function.section == kernel.section)
     constants = constant_words(program.arch, config)
     pointers = {}
     if not config.arguments:
@@ -41,7 +41,9 @@ def lower(
     lowering = _Lowering(functions, followed, config)
     if pointers:
         lowering.note(f"pointers among the parameters ({len(pointers) // 2}) are aligned as allocations are")
-    for line in sorted(set(config.loop_trips) - {line for one in functions for line in lines_of_loops(one)}):
+    for line in sorted(
+        set(config.loop_trips) - {line for function in functions for line in lines_of_loops(function)}
+    ):
         lowering.note(f"line {line}, for which iterations are told, has no loop in the machine code")
     for function in functions:
         first = function.start // INSTRUCTION_BYTES
@@ -98,7 +100,7 @@ class _Lowering:
         self._count = count
         registers = sorted(followed.registers)
         words = [register for register in registers if (register >> 8) % 2 == 0]
-        predicates = [one for one in registers if (one >> 8) % 2 == 1]
+        predicates = [register for register in registers if (register >> 8) % 2 == 1]
         self._slot = {word: index for index, word in enumerate(words)}
         self._flag = {predicate: position for position, predicate in enumerate(predicates)}
         self.code = empty_code(count)
@@ -113,7 +115,7 @@ class _Lowering:
         self._instructions: dict[int, Instruction] = {}
 
     def _killed(self, place: int) -> list[int]:
-        return [self._slot[one] for one in self._followed.written[place] if one in self._slot]
+        return [self._slot[register] for register in self._followed.written[place] if register in self._slot]
 
     # ---- one instruction ----
 
@@ -185,10 +187,10 @@ class _Lowering:
 
     def _address(self, place: int, instruction: Instruction) -> None:
         code, config = self.code, self._config
-        found = self._followed.bases.get(place)
-        if found is not None:
-            registers, offset = found
-            slots = [self._slot[one] for one, _ in registers]
+        base = self._followed.bases.get(place)
+        if base is not None:
+            registers, offset = base
+            slots = [self._slot[register] for register, _ in registers]
             code.base[place] = [*slots, -1, -1][:2]
             code.base_shift[place] = [*(shift for _, shift in registers), 0, 0][:2]
             code.base_offset[place] = offset
@@ -243,7 +245,7 @@ class _Lowering:
         for k, flag in enumerate(meaning.flags[:8]):
             out.flag[place, k] = self._flag.get(flag, -1)
         written = [*meaning.results, *(flag for flag in meaning.flags if flag >= 0)]
-        out.uniform[place] = any(is_uniform(one) for one in written if one >= 0)
+        out.uniform[place] = any(is_uniform(register) for register in written if register >= 0)
         if set(self._followed.written[place]) - set(written):  # more than is followed
             out.op[place] = 1
             self._kill(place, instruction)
@@ -257,7 +259,7 @@ class _Lowering:
         flags = [self._flag[int(register)] for register in instruction.defs if int(register) in self._flag]
         for k, flag in enumerate(flags[:8]):
             out.flag[place, k] = flag
-        out.uniform[place] = any(is_uniform(int(one)) for one in instruction.defs)
+        out.uniform[place] = any(is_uniform(int(register)) for register in instruction.defs)
 
     def _remark(self, instruction: Instruction) -> None:
         if not instruction.info.known:

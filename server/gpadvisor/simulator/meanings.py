@@ -147,12 +147,12 @@ class OperandReader:
 
     def trailing(self) -> list[tuple[int, bool]]:
         """Predicates read behind the last value."""
-        found: list[tuple[int, bool]] = []
+        predicates: list[tuple[int, bool]] = []
         for operand in reversed(self.operands):
             if not operand.is_predicate:
                 break
-            found.append(predicate_of(operand))
-        return found[::-1]
+            predicates.append(predicate_of(operand))
+        return predicates[::-1]
 
     def source(self, operand: Operand, word: int = 0) -> ValueSource:
         """One word of an operand."""
@@ -176,8 +176,8 @@ class OperandReader:
             value = operand.value >> 32 * word
             return ValueSource(IMMEDIATE, value & 0xFFFF_FFFF)
         if operand.kind is OperandKind.CONSTANT:
-            known = self.constant(operand, word)
-            return _UNKNOWN if known is None else ValueSource(IMMEDIATE, known, how)
+            constant = self.constant(operand, word)
+            return _UNKNOWN if constant is None else ValueSource(IMMEDIATE, constant, how)
         return _UNKNOWN
 
     def constant(self, operand: Operand, word: int = 0) -> int | None:

@@ -60,10 +60,10 @@ from gpadvisor.simulator.values import Values
 def note(m: Machine, w: int, ring: int, release: int, i: int, kind: int) -> None:
     """One more operation on its way."""
     warp = m.warp[w]
-    at = warp[PENDING_COUNT + ring] % IN_FLIGHT
-    m.pending[w, ring, at, 0] = release
-    m.pending[w, ring, at, 1] = i
-    m.pending[w, ring, at, 2] = kind
+    entry = warp[PENDING_COUNT + ring] % IN_FLIGHT
+    m.pending[w, ring, entry, 0] = release
+    m.pending[w, ring, entry, 1] = i
+    m.pending[w, ring, entry, 2] = kind
     warp[PENDING_COUNT + ring] += 1
 
 
@@ -110,22 +110,22 @@ def _address(p: Packed, v: Values, w: int, i: int, lanes: int) -> bool:
 @seldom
 def _distinct(v: Values, lanes: int, shift: int, width: int) -> int:
     """How many different units of 2**shift bytes the lanes touch."""
-    seen = v.scratch[1]
+    units = v.scratch[1]
     count = 0
     for lane in range(WARP):
         if not lanes >> lane & 1:
             continue
         first = v.scratch[0, lane] >> shift
-        last = (v.scratch[0, lane] + width - 1) >> shift
-        for unit in range(first, last + 1):
-            known = False
+        end = (v.scratch[0, lane] + width - 1) >> shift
+        for unit in range(first, end + 1):
+            is_counted = False
             for k in range(min(count, WARP)):
                 index = (count - 1 - k) & (WARP - 1)
-                if seen[index] == unit:
-                    known = True
+                if units[index] == unit:
+                    is_counted = True
                     break
-            if not known:
-                seen[count & (WARP - 1)] = unit
+            if not is_counted:
+                units[count & (WARP - 1)] = unit
                 count += 1
     return count
 
@@ -138,21 +138,21 @@ def _sectors(p: Packed, v: Values, r: Results, w: int, i: int, lanes: int) -> tu
     """
     width = p.fact[i, WIDTH]
     ideal = float(max(1, -(-_population(lanes) * width // SECTOR_BYTES)))
-    told = float(p.rate[i, SECTORS])
-    if told >= 0.0:
-        found = told
-        passes = int((found + 3.0) / 4.0)
+    stated = float(p.rate[i, SECTORS])
+    if stated >= 0.0:
+        sectors = stated
+        passes = int((sectors + 3.0) / 4.0)
     elif _address(p, v, w, i, lanes):
-        found = float(_distinct(v, lanes, 5, width))
+        sectors = float(_distinct(v, lanes, 5, width))
         # Lanes that share an address need fewer than neighbours do.
-        ideal = min(ideal, found)
-        passes = 1 if found == 1.0 else _distinct(v, lanes, 7, width)
+        ideal = min(ideal, sectors)
+        passes = 1 if sectors == 1.0 else _distinct(v, lanes, 7, width)
     else:
         return ideal, max(1, int((ideal + 3.0) / 4.0))
-    r.sectors[0, i] += found
+    r.sectors[0, i] += sectors
     r.sectors[1, i] += ideal
     r.sectors[4, i] += passes
-    return found, max(1, passes)
+    return sectors, max(1, passes)
 
 
 @seldom
@@ -170,8 +170,8 @@ def _conflicts(v: Values, lanes: int, width: int) -> int:
                 continue
             word = v.scratch[0, lane] >> 2
             again = False
-            for other in range(start, lane):
-                if lanes >> other & 1 and v.scratch[0, other] >> 2 == word:
+            for earlier in range(start, lane):
+                if lanes >> earlier & 1 and v.scratch[0, earlier] >> 2 == word:
                     again = True
                     break
             if not again:
@@ -187,9 +187,9 @@ def _wavefronts(p: Packed, v: Values, r: Results, w: int, i: int, lanes: int) ->
     """Passes of a shared access: as told, by address, or the fewest."""
     width = int(p.fact[i, WIDTH])
     fewest = max(1, -(-_population(lanes) * width // BANK_ROW_BYTES))
-    told = p.rate[i, WAYS]
-    if told >= 0.0:
-        result = max(1, int(fewest * told + 0.5))
+    stated = p.rate[i, WAYS]
+    if stated >= 0.0:
+        result = max(1, int(fewest * stated + 0.5))
     elif _address(p, v, w, i, lanes):
         result = _conflicts(v, lanes, width)
         fewest = min(fewest, result)
@@ -203,33 +203,33 @@ def _wavefronts(p: Packed, v: Values, r: Results, w: int, i: int, lanes: int) ->
 @compiled
 def _levels(p: Packed, m: Machine, i: int, start: int, bytes_moved: float, l1_hit: float) -> int:
     """When a request comes back: the level that has it, and the queues on the way."""
-    whole = m.whole
+    parameters = m.whole
     if l1_hit > 0.0 and uniform(m) < l1_hit:
-        return start + cycles(m, whole[L1_CYCLES], whole[L1_CYCLES + 1])
+        return start + cycles(m, parameters[L1_CYCLES], parameters[L1_CYCLES + 1])
     traffic = m.traffic
     begin = max(traffic[L2_FREE], float(start))
     traffic[L2_FREE] = begin + bytes_moved / m.real[L2_RATE]
     traffic[L2_MOVED] += bytes_moved
     if uniform(m) < p.rate[i, L2_HIT]:
-        return int(begin) + cycles(m, whole[L2_CYCLES], whole[L2_CYCLES + 1])
+        return int(begin) + cycles(m, parameters[L2_CYCLES], parameters[L2_CYCLES + 1])
     begin = max(traffic[DRAM_FREE], begin)
     traffic[DRAM_FREE] = begin + bytes_moved / m.real[DRAM_RATE]
     traffic[DRAM_MOVED] += bytes_moved
     if p.fact[i, ACCESS] in (2, 6):
         # L2 is written back: it takes a store as soon as DRAM takes what has to leave for it.
-        return int(begin) + cycles(m, whole[L2_CYCLES], whole[L2_CYCLES + 1])
-    return int(begin) + cycles(m, whole[DRAM_CYCLES], whole[DRAM_CYCLES + 1])
+        return int(begin) + cycles(m, parameters[L2_CYCLES], parameters[L2_CYCLES + 1])
+    return int(begin) + cycles(m, parameters[DRAM_CYCLES], parameters[DRAM_CYCLES + 1])
 
 
 @seldom
 def global_access(
-    p: Packed, m: Machine, v: Values, r: Results, w: int, lanes: int, now: int
+    p: Packed, m: Machine, v: Values, r: Results, w: int, lanes: int, cycle: int
 ) -> tuple[int, int, int]:
     """Start, end of reading the operands, and return of an access to local or global memory."""
     i = m.warp[w, PC]
     sectors, lines = _sectors(p, v, r, w, i, lanes)
     passes = max(lines, m.whole[WAVEFRONT])
-    start = max(now + 1, m.number[LSU_FREE])
+    start = max(cycle + 1, m.number[LSU_FREE])
     m.number[LSU_FREE] = start + passes
     m.traffic[L1_PASSES] += passes
     kind = p.fact[i, ACCESS]
@@ -257,12 +257,12 @@ def global_access(
 
 @seldom
 def shared_access(
-    p: Packed, m: Machine, v: Values, r: Results, w: int, lanes: int, now: int
+    p: Packed, m: Machine, v: Values, r: Results, w: int, lanes: int, cycle: int
 ) -> tuple[int, int, int]:
     """The same for shared memory, whose results return in order."""
     i = m.warp[w, PC]
     passes = max(_wavefronts(p, v, r, w, i, lanes), m.whole[WAVEFRONT])
-    start = max(now + 1, m.number[LSU_FREE])
+    start = max(cycle + 1, m.number[LSU_FREE])
     m.number[LSU_FREE] = start + passes
     m.traffic[L1_PASSES] += passes
     done = start + passes - 1 + cycles(m, p.fact[i, LATENCY], p.fact[i, LATENCY + 1])
@@ -272,9 +272,9 @@ def shared_access(
 
 
 @seldom
-def texture_access(p: Packed, m: Machine, i: int, now: int) -> tuple[int, int, int]:
+def texture_access(p: Packed, m: Machine, i: int, cycle: int) -> tuple[int, int, int]:
     """The same for the texture unit, a quad of lanes at a time."""
-    start = max(now + 1, m.number[TEX_FREE])
+    start = max(cycle + 1, m.number[TEX_FREE])
     m.number[TEX_FREE] = start + 8
     if uniform(m) < p.rate[i, L1_HIT]:
         done = start + 8 + cycles(m, p.fact[i, LATENCY], p.fact[i, LATENCY + 1])

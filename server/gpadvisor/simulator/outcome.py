@@ -42,9 +42,9 @@ class Outcome:
             return None
         full = int(self.sm.number[state.FULL_WAVE_AT])
         waves = max(1, len(self.share.blocks) // self.share.resident)
-        last = int(self.sm.number[state.NOW])
+        end = int(self.sm.number[state.NOW])
         per_wave = full if waves == 1 else max(full, 1)
-        return float(last + self.share.repeats * per_wave)
+        return float(end + self.share.repeats * per_wave)
 
     def cut(self) -> str:
         """Where the run ended before the kernel did."""

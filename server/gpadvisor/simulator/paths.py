@@ -61,8 +61,8 @@ def taken_lanes(p: Packed, m: Machine, v: Values, r: Results, w: int, i: int) ->
         return int(active)
     first, sure = lanes_of(v, w, fact[GUARD], fact[GUARD_NEGATED] != 0)
     second, sure_too = lanes_of(v, w, fact[SECOND], fact[SECOND_NEGATED] != 0)
-    known = (sure & sure_too) | (sure & ~first) | (sure_too & ~second)
-    if active & ~known == 0:
+    known_lanes = (sure & sure_too) | (sure & ~first) | (sure_too & ~second)
+    if active & ~known_lanes == 0:
         return int(first & second & active)
     r.undecided[i] += 1
     chance = p.rate[i, TAKEN]
@@ -83,35 +83,35 @@ def taken_lanes(p: Packed, m: Machine, v: Values, r: Results, w: int, i: int) ->
 
 
 @compiled
-def branch(m: Machine, w: int, target: int, taken: int, now: int) -> None:
+def branch(m: Machine, w: int, target: int, jumping: int, cycle: int) -> None:
     """Go on at a target, behind the branch, or first at one and later at the other."""
     warp = m.warp[w]
     active = warp[ACTIVE]
-    if taken == 0:
+    if jumping == 0:
         return
-    if taken != active and warp[SPLIT_COUNT] < SPLITS:
-        at = warp[SPLIT_COUNT]
-        warp[SPLIT_PC + at] = target
-        warp[SPLIT_LANES + at] = taken
-        warp[SPLIT_COUNT] = at + 1
-        warp[ACTIVE] = active & ~taken
+    if jumping != active and warp[SPLIT_COUNT] < SPLITS:
+        depth = warp[SPLIT_COUNT]
+        warp[SPLIT_PC + depth] = target
+        warp[SPLIT_LANES + depth] = jumping
+        warp[SPLIT_COUNT] = depth + 1
+        warp[ACTIVE] = active & ~jumping
         return
     warp[PC] = target
-    warp[UNTIL + U_BRANCH] = now + m.whole[BRANCH_CYCLES]
+    warp[UNTIL + U_BRANCH] = cycle + m.whole[BRANCH_CYCLES]
 
 
 @seldom
-def next_split(m: Machine, w: int, now: int) -> bool:
+def next_split(m: Machine, w: int, cycle: int) -> bool:
     """Go on with lanes that were left behind; False where there are none."""
     warp = m.warp[w]
     while warp[SPLIT_COUNT] > 0:
-        at = warp[SPLIT_COUNT] - 1
-        warp[SPLIT_COUNT] = at
-        lanes = warp[SPLIT_LANES + at] & warp[LIVE]
+        depth = warp[SPLIT_COUNT] - 1
+        warp[SPLIT_COUNT] = depth
+        lanes = warp[SPLIT_LANES + depth] & warp[LIVE]
         if lanes:
             warp[ACTIVE] = lanes
-            warp[PC] = warp[SPLIT_PC + at]
-            warp[UNTIL + U_BRANCH] = now + m.whole[BRANCH_CYCLES]
+            warp[PC] = warp[SPLIT_PC + depth]
+            warp[UNTIL + U_BRANCH] = cycle + m.whole[BRANCH_CYCLES]
             return True
     for barrier in range(CONVERGENCE_BARRIERS):
         lanes = warp[ARRIVED + barrier] & warp[LIVE]
@@ -124,20 +124,20 @@ def next_split(m: Machine, w: int, now: int) -> bool:
 
 
 @seldom
-def converge(p: Packed, m: Machine, w: int, i: int, now: int) -> None:
+def converge(p: Packed, m: Machine, w: int, i: int, cycle: int) -> None:
     """BSYNC: wait for the other lanes of the barrier."""
     warp = m.warp[w]
     barrier = p.fact[i, BARRIER_NUMBER]
     arrived = (warp[ARRIVED + barrier] | warp[ACTIVE]) & warp[LIVE]
-    wanted = warp[JOINED + barrier] & warp[LIVE]
+    expected = warp[JOINED + barrier] & warp[LIVE]
     warp[PC] = i + 1
-    if wanted & ~arrived == 0 or warp[SPLIT_COUNT] == 0:
+    if expected & ~arrived == 0 or warp[SPLIT_COUNT] == 0:
         warp[ACTIVE] = arrived
         warp[ARRIVED + barrier] = 0
         return
     warp[ARRIVED + barrier] = arrived
     warp[RESUME + barrier] = i + 1
-    next_split(m, w, now)
+    next_split(m, w, cycle)
 
 
 @compiled
@@ -149,7 +149,7 @@ def mark(p: Packed, m: Machine, w: int, i: int) -> None:
 
 
 @seldom
-def call(p: Packed, m: Machine, w: int, i: int, lanes: int, now: int) -> None:
+def call(p: Packed, m: Machine, w: int, i: int, lanes: int, cycle: int) -> None:
     """Go to a function of this section; others return at once, as calls do that are too deep."""
     target = p.fact[i, TARGET]
     if target < 0 or lanes == 0:
@@ -160,11 +160,11 @@ def call(p: Packed, m: Machine, w: int, i: int, lanes: int, now: int) -> None:
         return
     warp[RETURNS + warp[DEPTH]] = i + 1
     warp[DEPTH] += 1
-    branch(m, w, target, lanes, now)
+    branch(m, w, target, lanes, cycle)
 
 
 @seldom
-def give_back(p: Packed, m: Machine, v: Values, w: int, slot: int, now: int) -> None:
+def give_back(p: Packed, m: Machine, v: Values, w: int, slot: int, cycle: int) -> None:
     """RET: to the address in its register where that is known, else behind the last call."""
     warp = m.warp[w]
     warp[DEPTH] = max(0, warp[DEPTH] - 1)
@@ -173,20 +173,20 @@ def give_back(p: Packed, m: Machine, v: Values, w: int, slot: int, now: int) -> 
         first = 0
         while first < 31 and not warp[ACTIVE] >> first & 1:
             first += 1
-        told = v.word[w, slot, first] // 16
-        if 0 < told < len(p.fact) - 1:
-            target = told
+        address = v.word[w, slot, first] // 16
+        if 0 < address < len(p.fact) - 1:
+            target = address
     warp[PC] = target
-    warp[UNTIL + U_BRANCH] = now + m.whole[BRANCH_CYCLES]
+    warp[UNTIL + U_BRANCH] = cycle + m.whole[BRANCH_CYCLES]
 
 
 @seldom
-def indirect(p: Packed, m: Machine, w: int, i: int, now: int) -> None:
+def indirect(p: Packed, m: Machine, w: int, i: int, cycle: int) -> None:
     """One of the targets that the code lists."""
     first, end = p.fact[i, TARGETS], p.fact[i, TARGETS + 1]
     if end > first:
         m.warp[w, PC] = p.listed[first + int(uniform(m) * (end - first))]
-        m.warp[w, UNTIL + U_BRANCH] = now + m.whole[BRANCH_CYCLES]
+        m.warp[w, UNTIL + U_BRANCH] = cycle + m.whole[BRANCH_CYCLES]
 
 
 @seldom
@@ -199,33 +199,33 @@ def leave_barrier(p: Packed, m: Machine, w: int, i: int) -> None:
 
 
 @seldom
-def _bring(m: Machine, cache: int, line: int, at: int, capacity: int) -> None:
+def _bring(m: Machine, cache: int, line: int, arrival: int, capacity: int) -> None:
     """One line into a cache, the oldest one out."""
     place = m.scheduler[cache, LINE_COUNT] % capacity
     old = m.line_order[cache, place]
     if old >= 0:
         m.line_at[cache, old] = NEVER
     m.line_order[cache, place] = line
-    m.line_at[cache, line] = at
+    m.line_at[cache, line] = arrival
     m.scheduler[cache, LINE_COUNT] += 1
 
 
 @compiled
-def fetched(m: Machine, s: int, line: int, now: int) -> int:
+def fetched(m: Machine, s: int, line: int, cycle: int) -> int:
     """When a line is in the scheduler's instruction cache; a miss brings those behind it, too."""
-    at = m.line_at[s, line]
-    if at != NEVER:
-        return int(at)
+    present = m.line_at[s, line]
+    if present != NEVER:
+        return int(present)
     lines = m.line_at.shape[1]
     outer = m.whole[SCHEDULERS]
-    arrival = now
+    arrival = cycle
     inner_lines, outer_lines = min(m.whole[L0_LINES], lines), min(m.whole[L1_LINES], lines)
     for more in range(m.whole[PREFETCH]):
-        one = line + more
-        if one >= lines or m.line_at[s, one] != NEVER:
+        fetched_line = line + more
+        if fetched_line >= lines or m.line_at[s, fetched_line] != NEVER:
             break
-        if m.line_at[outer, one] == NEVER:
-            _bring(m, outer, one, now + m.whole[FETCH_L2] + 2 * more, outer_lines)
-        arrival = max(now + m.whole[FETCH_L1], m.line_at[outer, one]) + 2 * more
-        _bring(m, s, one, arrival, inner_lines)
+        if m.line_at[outer, fetched_line] == NEVER:
+            _bring(m, outer, fetched_line, cycle + m.whole[FETCH_L2] + 2 * more, outer_lines)
+        arrival = max(cycle + m.whole[FETCH_L1], m.line_at[outer, fetched_line]) + 2 * more
+        _bring(m, s, fetched_line, arrival, inner_lines)
     return int(m.line_at[s, line])

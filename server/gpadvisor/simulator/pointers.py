@@ -19,26 +19,30 @@ _MARK: Final = 1 << 40
 """Stands for the word of a parameter, beside its offset; no word has this bit."""
 
 
-def pointer_words(functions: Sequence[Function], known: Mapping[int, int], first: int) -> dict[int, int]:
+def pointer_words(functions: Sequence[Function], constants: Mapping[int, int], first: int) -> dict[int, int]:
     """Words for the parameters of a section that are pointers, each with a place of its own.
 
     Args:
         functions: of the section.
-        known: words of the constant bank that follow from the launch.
+        constants: words of the constant bank that follow from the launch.
         first: offset of the parameters in the bank.
     """
 
     def words(offset: int) -> int | None:
-        return known.get(offset) if offset < first or offset in known else _MARK | offset
+        return constants.get(offset) if offset < first or offset in constants else _MARK | offset
 
     low = _marked(addends(functions, words, high=False))
     high = _marked(addends(functions, words, high=True))
     # One that is compared, as the end of a range is, decides how often a loop runs: that is not known.
     compared = _marked(relevance(functions, words, addresses=False).meanings.values())
-    found = [one for one in sorted(low) if one % 8 == 0 and one + 4 in high and not {one, one + 4} & compared]
-    places = {one: POINTER_BASE + index * POINTER_STEP for index, one in enumerate(found)}
-    return {one: place & 0xFFFF_FFFF for one, place in places.items()} | {
-        one + 4: place >> 32 for one, place in places.items()
+    offsets = [
+        offset
+        for offset in sorted(low)
+        if offset % 8 == 0 and offset + 4 in high and not {offset, offset + 4} & compared
+    ]
+    places = {offset: POINTER_BASE + index * POINTER_STEP for index, offset in enumerate(offsets)}
+    return {offset: place & 0xFFFF_FFFF for offset, place in places.items()} | {
+        offset + 4: place >> 32 for offset, place in places.items()
     }
 
 

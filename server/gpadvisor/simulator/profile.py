@@ -111,13 +111,13 @@ def simulate(
     timing, device = timing_of(program.arch)
     share = share_of_sm(machine, program.facts.get(function.name), device, config)
     lowered = lower(program, function, machine, timing, config)
-    whole = whole_parameters(machine, timing, share, config, lowered.entry)
+    integers = whole_parameters(machine, timing, share, config, lowered.entry)
     sm = state.empty_machine(
-        lowered, whole, real_parameters(timing, device, share, config), share.blocks, config.seed
+        lowered, integers, real_parameters(timing, device, share, config), share.blocks, config.seed
     )
     sm.number[state.INTERVAL_NOW] = config.interval_cycles
     results = state.empty_results(lowered)
-    values = state.empty_values(lowered, int(whole[state.WARPS]))
+    values = state.empty_values(lowered, int(integers[state.WARPS]))
     code, status = packed(lowered.code), state.RUNNING_STILL
     while status == state.RUNNING_STILL:
         run(code, lowered.slice, sm, values, results, _TURNS)

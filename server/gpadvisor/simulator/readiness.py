@@ -41,15 +41,15 @@ _PARTIAL, _MATRIX_WAIT = LoweredFlow.PARTIAL_WAIT.value, LoweredFlow.MATRIX_WAIT
 
 
 @seldom
-def _partial(m: Machine, w: int, barrier: int, keep: int, now: int) -> tuple[int, int]:
+def _partial(m: Machine, w: int, barrier: int, keep: int, cycle: int) -> tuple[int, int]:
     """When at most ``keep`` operations are left on a scoreboard, and which one that hangs on."""
     count = min(m.warp[w, PENDING_COUNT + barrier], IN_FLIGHT)
     ring = m.pending[w, barrier]
     running = 0
     for k in range(count):
-        if ring[k, 0] > now:
+        if ring[k, 0] > cycle:
             running += 1
-    after, cause = now, -1
+    after, cause = cycle, -1
     while running > keep:
         soonest, which = NEVER, -1
         for k in range(count):
@@ -66,20 +66,20 @@ def _partial(m: Machine, w: int, barrier: int, keep: int, now: int) -> tuple[int
 
 
 @seldom
-def prepare(p: Packed, m: Machine, w: int, now: int) -> None:
+def prepare(p: Packed, m: Machine, w: int, cycle: int) -> None:
     """Find out when the next instruction of a warp may issue, as far as the warp itself decides that."""
     warp = m.warp[w]
     i = warp[PC]
     fact = p.fact[i]
     warp[THROTTLE] = 0
-    warp[UNTIL + U_FETCH] = fetched(m, w % m.whole[SCHEDULERS], i // LINE, now)
+    warp[UNTIL + U_FETCH] = fetched(m, w % m.whole[SCHEDULERS], i // LINE, cycle)
     until, cause = 0, -1
     mask = fact[WAIT_MASK]
     for barrier in range(6):
         if mask >> barrier & 1 and warp[RELEASE + barrier] > until:
             until, cause = warp[RELEASE + barrier], warp[RELEASE_PC + barrier]
     if fact[FLOW] == _PARTIAL:
-        later, by = _partial(m, w, fact[BARRIER_NUMBER], fact[KEEP], now)
+        later, by = _partial(m, w, fact[BARRIER_NUMBER], fact[KEEP], cycle)
         if later > until:
             until, cause = later, by
     warp[SCOREBOARD_REASON] = LONG if cause >= 0 and p.fact[cause, LONG_REASON] else SHORT
@@ -88,7 +88,7 @@ def prepare(p: Packed, m: Machine, w: int, now: int) -> None:
         warp[SCOREBOARD_REASON] = MATRIX
     warp[UNTIL + U_SCOREBOARD] = until
     warp[CAUSE + U_SCOREBOARD] = cause
-    wake = now + 1
+    wake = cycle + 1
     for k in range(6):
         wake = max(wake, warp[UNTIL + k])
     warp[WAKE] = wake

@@ -135,9 +135,9 @@ def _latency(instruction: Instruction, access: Access, timing: Timing, machine: 
         OpcodeClass.CONVERSION: timing.xu_cycles,
         OpcodeClass.FLOAT64: timing.fp64_cycles,
     }
-    known = by_class.get(info.opclass)
-    if known is not None:
-        return known
+    latency = by_class.get(info.opclass)
+    if latency is not None:
+        return latency
     row = machine.latency(instruction.opcode, instruction.modifiers)
     if row is None:
         return timing.other_cycles

@@ -40,18 +40,18 @@ def relevance(functions: Sequence[Function], constants: Constants, *, addresses:
     bits = _Bits()
     bases: dict[int, tuple[tuple[tuple[int, int], ...], int]] = {}
     for place, instruction in graph.instructions.items():
-        found = set(_control(instruction))
+        registers = set(_control(instruction))
         if addresses and instruction.info.opclass in _ACCESSES and instruction.info.space in _FOLLOWED_SPACES:
             base = address_base(instruction)
             if base is not None:
                 bases[place] = (tuple((int(register), shift) for register, shift in base[0]), base[1])
-                found.update(int(one) for one, _ in base[0])
-                found.update(_guard(instruction))
-        if found:
-            roots[place] = bits.mask(found)
-    meanings, wanted = _solve(graph, roots, bits, lambda *one: meaning_of(one[0], constants, one[1]))
+                registers.update(int(register) for register, _ in base[0])
+                registers.update(_guard(instruction))
+        if registers:
+            roots[place] = bits.mask(registers)
+    meanings, relevant = _solve(graph, roots, bits, lambda *key: meaning_of(key[0], constants, key[1]))
     written = {place: graph.written(place) for place in meanings}
-    return Relevance(meanings, bases, written, bits.members(wanted))
+    return Relevance(meanings, bases, written, bits.members(relevant))
 
 
 def addends(functions: Sequence[Function], constants: Constants, *, high: bool) -> Iterable[Meaning]:
@@ -62,20 +62,20 @@ def addends(functions: Sequence[Function], constants: Constants, *, high: bool) 
         base = None if instruction.info.space not in _ALLOCATED else address_base(instruction)
         if base is not None:
             roots[place] = bits.mask(int(register) + high for register, shift in base[0] if not shift)
-    return _solve(graph, roots, bits, lambda *one: _added(meaning_of(one[0], constants, one[1])))[0].values()
+    return _solve(graph, roots, bits, lambda *key: _added(meaning_of(key[0], constants, key[1])))[0].values()
 
 
 def _added(meaning: Meaning) -> Meaning:
     """Those sources of an instruction that go into a sum as they are."""
     sources = meaning.sources
     times_one = meaning.op is Op.MUL_ADD and sources[1] == ValueSource(IMMEDIATE, 1)
-    kept = {
+    plain_sources = {
         Op.MUL_ADD: sources[2:] + (sources[:1] if times_one else []),
         Op.MUL_ADD_WIDE: sources[2:],
         Op.SHIFT_ADD: sources[1:2],
         Op.SHIFT_ADD_HIGH: sources[1:2],
     }.get(meaning.op, sources if meaning.op in _SUMS else [])
-    return Meaning(meaning.op, [source for source in kept if source.how == PLAIN])
+    return Meaning(meaning.op, [source for source in plain_sources if source.how == PLAIN])
 
 
 def _guard(instruction: Instruction) -> tuple[int, ...]:
@@ -113,7 +113,7 @@ class _Bits:
         return result
 
     def members(self, mask: int) -> frozenset[int]:
-        return frozenset(one for one, place in self._place.items() if mask >> place & 1)
+        return frozenset(register for register, place in self._place.items() if mask >> place & 1)
 
 
 def _reads(meaning: Meaning) -> Iterable[int]:
@@ -171,14 +171,16 @@ class _Graph:
         for function in functions:
             if offset[function.id] != callee:
                 continue
-            for one in function.blocks:
-                if function.instructions[one.end - 1].info.opclass is OpcodeClass.RETURN:
-                    self.successors[callee + one.id].extend(behind)
+            for returning in function.blocks:
+                if function.instructions[returning.end - 1].info.opclass is OpcodeClass.RETURN:
+                    self.successors[callee + returning.id].extend(behind)
 
 
 def _calls_itself(functions: Sequence[Function], function: Function) -> bool:
     """Whether a function is called again before it returns, by itself or by what it calls."""
-    callees = {one.id: {call.callee for call in one.calls if call.callee is not None} for one in functions}
+    callees = {
+        caller.id: {call.callee for call in caller.calls if call.callee is not None} for caller in functions
+    }
     reached: set[FunctionId] = set()
     pending = [*callees[function.id]]
     while pending:
@@ -214,8 +216,8 @@ def _solve(
                 instruction = graph.instructions[place]
                 if place not in meanings:
                     meanings[place] = meaning = meaning_in(instruction, graph.frames[place])
-                    found = [] if meaning.op is Op.UNKNOWN else list(_reads(meaning))
-                    reads[place] = bits.mask([*found, *_guard(instruction)])
+                    registers = [] if meaning.op is Op.UNKNOWN else list(_reads(meaning))
+                    reads[place] = bits.mask([*registers, *_guard(instruction)])
                 if instruction.guard is None:
                     live &= ~written[place]
                 live |= reads[place]

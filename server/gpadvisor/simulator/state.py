@@ -163,24 +163,24 @@ def empty_values(lowered: Lowered, warps: int) -> Values:
 
 def empty_machine(
     lowered: Lowered,
-    whole: NDArray[np.int64],
+    parameters: NDArray[np.int64],
     real: NDArray[np.float64],
     blocks: NDArray[np.int64],
     seed: int,
 ) -> Machine:
     """An SM on which nothing runs yet."""
-    warps, schedulers = int(whole[WARPS]), int(whole[SCHEDULERS])
+    warps, schedulers = int(parameters[WARPS]), int(parameters[SCHEDULERS])
     lines = len(lowered.code.flow) // LINE + 2
     number = np.zeros(24, dtype=np.int64)
     number[RANDOM] = (seed * 0x5DEECE66D + 0xB) & ((1 << 48) - 1)
     scheduler = np.zeros((schedulers + 1, SCHEDULER_COLUMNS), dtype=np.int64)
     scheduler[:, LAST] = -1
-    block = np.zeros((int(whole[BLOCK_SLOTS]), BLOCK_COLUMNS), dtype=np.int64)
+    block = np.zeros((int(parameters[BLOCK_SLOTS]), BLOCK_COLUMNS), dtype=np.int64)
     block[:, BARRIER_OPEN:] = -1
     warp = np.zeros((warps, WARP_COLUMNS), dtype=np.int64)
     warp[:, WAKE] = NEVER
     return Machine(
-        whole=whole,
+        whole=parameters,
         real=real,
         number=number,
         traffic=np.zeros(8),

@@ -77,7 +77,7 @@ def truth_of(outcome: Outcome) -> Truth:
         cause=np.where(unique[2] < 0, -1, unique[2] * INSTRUCTION_BYTES),
         samples=total_of,
         latency=latency_of,
-        holders=tuple(sets[one] for one in unique[3].tolist()),
+        holders=tuple(sets[number] for number in unique[3].tolist()),
     )
 
 
@@ -95,13 +95,13 @@ def _late_causes(outcome: Outcome, rows: NDArray[np.int64]) -> tuple[NDArray[np.
     for serial, warp, by in late.tolist():
         out.setdefault(serial, []).append((warp, by))
     for row in at_barrier.tolist():
-        arrived, last = outcome.results.barrier[-2 - cause[row]].tolist()
+        arrived, latest = outcome.results.barrier[-2 - cause[row]].tolist()
         serial = int(rows[row, state.S_SERIAL])
         if arrived < 0:  # the run was cut off before: known where one warp alone was missing
             missing = out.get(serial, ())
-            last, arrived = missing[0] if len(missing) == 1 else (-1, -1)
-        cause[row] = held.get((serial, last), arrived)
-        whose[row] = last
+            latest, arrived = missing[0] if len(missing) == 1 else (-1, -1)
+        cause[row] = held.get((serial, latest), arrived)
+        whose[row] = latest
     return cause, whose
 
 
@@ -110,16 +110,16 @@ def _holders(
 ) -> tuple[NDArray[np.int64], list[frozenset[int]]]:
     """By sample, what held the warp in that wait, as a place in a list of sets of Pcs."""
     together: dict[tuple[int, int], set[int]] = {}
-    for serial, warp, at in outcome.results.holders[: int(outcome.sm.number[state.HOLDERS])].tolist():
-        together.setdefault((serial, warp), set()).add(at)
+    for serial, warp, index in outcome.results.holders[: int(outcome.sm.number[state.HOLDERS])].tolist():
+        together.setdefault((serial, warp), set()).add(index)
     places: dict[frozenset[int], int] = {}
-    found = np.zeros(len(rows), dtype=np.int64)
+    set_of_row = np.zeros(len(rows), dtype=np.int64)
     serials = rows[:, state.S_SERIAL]
     for row, key in enumerate(zip(serials.tolist(), whose.tolist(), cause.tolist(), strict=True)):
-        others = together.get(key[:2], ())
-        own = frozenset(others if key[2] in others else [key[2]] if key[2] >= 0 else ())
-        found[row] = places.setdefault(own, len(places))
-    return found, [frozenset(INSTRUCTION_BYTES * index for index in place) for place in places]
+        indices = together.get(key[:2], ())
+        holders = frozenset(indices if key[2] in indices else [key[2]] if key[2] >= 0 else ())
+        set_of_row[row] = places.setdefault(holders, len(places))
+    return set_of_row, [frozenset(INSTRUCTION_BYTES * index for index in place) for place in places]
 
 
 def _summed(
@@ -127,13 +127,15 @@ def _summed(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Equal keys once, with their sums; rows without weight are left out."""
     mask = total > 0
-    found = keys[:, mask]
-    if not found.shape[1]:
-        return found, total[mask], latency[mask]
+    keys_of_mask = keys[:, mask]
+    if not keys_of_mask.shape[1]:
+        return keys_of_mask, total[mask], latency[mask]
     # One number for each column of keys sorts many times faster than columns do.
-    least = found.min(axis=1, keepdims=True)
-    sizes = tuple((found.max(axis=1) - least[:, 0] + 1).tolist())
-    numbers, inverse = np.unique(np.ravel_multi_index(tuple(found - least), sizes), return_inverse=True)
+    least = keys_of_mask.min(axis=1, keepdims=True)
+    sizes = tuple((keys_of_mask.max(axis=1) - least[:, 0] + 1).tolist())
+    numbers, inverse = np.unique(
+        np.ravel_multi_index(tuple(keys_of_mask - least), sizes), return_inverse=True
+    )
     unique = np.stack(np.unravel_index(numbers, sizes)) + least
     count = len(numbers)
     return (

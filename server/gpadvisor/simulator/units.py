@@ -78,21 +78,21 @@ def _queue_of(unit: int) -> int:
 
 
 @compiled
-def _depth(whole: NDArray[np.int64], queue: int) -> int:
+def _depth(parameters: NDArray[np.int64], queue: int) -> int:
     if queue == 1:
-        return int(whole[LG_QUEUE])
-    return int(whole[TEX_QUEUE] if queue == 2 else whole[MIO_QUEUE])
+        return int(parameters[LG_QUEUE])
+    return int(parameters[TEX_QUEUE] if queue == 2 else parameters[MIO_QUEUE])
 
 
 @compiled
 def throttled(
     facts: NDArray[np.int64],
-    whole: NDArray[np.int64],
+    parameters: NDArray[np.int64],
     schedulers: NDArray[np.int64],
     warps: NDArray[np.int64],
     w: int,
     s: int,
-    now: int,
+    cycle: int,
 ) -> int:
     """Until when the unit of a warp's next instruction takes no more."""
     unit = facts[warps[w, PC], UNIT]
@@ -100,16 +100,16 @@ def throttled(
         return 0
     if unit <= _LAST_PIPE:
         until = schedulers[s, PIPE_FREE + unit]
-        if until > now:
+        if until > cycle:
             warps[w, THROTTLE_REASON] = MATH
             warps[w, THROTTLE_CAUSE] = schedulers[s, PIPE_PC + unit]
     else:
         queue = _queue_of(unit)
-        at = queue * QUEUE_DEPTH + schedulers[s, QUEUE_AT + queue] % _depth(whole, queue)
-        until = schedulers[s, QUEUE_START + at]
-        if until > now:
+        entry = queue * QUEUE_DEPTH + schedulers[s, QUEUE_AT + queue] % _depth(parameters, queue)
+        until = schedulers[s, QUEUE_START + entry]
+        if until > cycle:
             warps[w, THROTTLE_REASON] = MIO_FULL if queue == 0 else (LG_FULL if queue == 1 else TEX_FULL)
-            warps[w, THROTTLE_CAUSE] = schedulers[s, QUEUE_PC + at]
+            warps[w, THROTTLE_CAUSE] = schedulers[s, QUEUE_PC + entry]
     warps[w, THROTTLE] = until
     return int(until)
 
@@ -123,32 +123,32 @@ def _enqueue(m: Machine, s: int, unit: int, start: int, i: int) -> None:
     served[served[SERVED, 0] % SERVED, 1] = i
     served[SERVED, 0] += 1
     scheduler = m.scheduler[s]
-    at = queue * QUEUE_DEPTH + scheduler[QUEUE_AT + queue] % _depth(m.whole, queue)
-    scheduler[QUEUE_START + at] = start
-    scheduler[QUEUE_PC + at] = i
+    entry = queue * QUEUE_DEPTH + scheduler[QUEUE_AT + queue] % _depth(m.whole, queue)
+    scheduler[QUEUE_START + entry] = start
+    scheduler[QUEUE_PC + entry] = i
     scheduler[QUEUE_AT + queue] += 1
 
 
 @compiled
 def _behind_queue(
-    p: Packed, m: Machine, v: Values, r: Results, w: int, lanes: int, now: int
+    p: Packed, m: Machine, v: Values, r: Results, w: int, lanes: int, cycle: int
 ) -> tuple[int, int, int]:
     """Start, end of reading and result of what goes through a queue."""
     i = m.warp[w, PC]
     fact = p.fact[i]
     unit, access = fact[UNIT], fact[ACCESS]
     if unit == _LG:
-        return global_access(p, m, v, r, w, lanes, now)
+        return global_access(p, m, v, r, w, lanes, cycle)
     if unit == _TEX:
-        return texture_access(p, m, i, now)
+        return texture_access(p, m, i, cycle)
     if access in (_SHARED_LOAD, _SHARED_STORE, _SHARED_ATOMIC):
-        return shared_access(p, m, v, r, w, lanes, now)
+        return shared_access(p, m, v, r, w, lanes, cycle)
     if unit == _XU:
         s = w % m.whole[SCHEDULERS]
-        start = max(now + 1, m.scheduler[s, XU_FREE])
+        start = max(cycle + 1, m.scheduler[s, XU_FREE])
         m.scheduler[s, XU_FREE] = start + fact[INTERVAL]
     else:
-        start = max(now + 1, m.number[LSU_FREE])
+        start = max(cycle + 1, m.number[LSU_FREE])
         m.number[LSU_FREE] = start + m.whole[WAVEFRONT]
     done = start + cycles(m, fact[LATENCY], fact[LATENCY + 1])
     if unit == _MIO:
@@ -158,27 +158,27 @@ def _behind_queue(
 
 
 @compiled
-def occupy(p: Packed, m: Machine, v: Values, r: Results, w: int, lanes: int, now: int) -> None:
+def occupy(p: Packed, m: Machine, v: Values, r: Results, w: int, lanes: int, cycle: int) -> None:
     """Use the unit, and hold the scoreboards until the operands are read and the result is there."""
     i, s = m.warp[w, PC], w % m.whole[SCHEDULERS]
     fact = p.fact[i]
     unit = fact[UNIT]
-    read, done = now + m.whole[OPERAND_READ], now + 2
+    read, done = cycle + m.whole[OPERAND_READ], cycle + 2
     if lanes == 0:
-        read = now + 2
+        read = cycle + 2
     elif unit <= _LAST_PIPE:
         scheduler = m.scheduler[s]
-        scheduler[PIPE_FREE + unit] = now + fact[INTERVAL]
+        scheduler[PIPE_FREE + unit] = cycle + fact[INTERVAL]
         scheduler[PIPE_PC + unit] = i
-        done = now + cycles(m, fact[LATENCY], fact[LATENCY + 1])
+        done = cycle + cycles(m, fact[LATENCY], fact[LATENCY + 1])
         if unit == _TENSOR and fact[WRITE_BARRIER] < 0:
-            m.warp[w, MATRIX_DONE] = max(m.warp[w, MATRIX_DONE], now + min(fact[LATENCY + 1], _MAX_MATRIX))
+            m.warp[w, MATRIX_DONE] = max(m.warp[w, MATRIX_DONE], cycle + min(fact[LATENCY + 1], _MAX_MATRIX))
             m.warp[w, MATRIX_PC] = i
     elif unit >= _MIO:
-        start, read, done = _behind_queue(p, m, v, r, w, lanes, now)
+        start, read, done = _behind_queue(p, m, v, r, w, lanes, cycle)
         _enqueue(m, s, unit, start, i)
     else:
-        done = now + cycles(m, fact[LATENCY], fact[LATENCY + 1])
+        done = cycle + cycles(m, fact[LATENCY], fact[LATENCY + 1])
     cause = i
     if fact[FLOW] == _TRY_WAIT and m.block[m.warp[w, SLOT], BULK_DONE] > done:
         done = m.block[m.warp[w, SLOT], BULK_DONE]

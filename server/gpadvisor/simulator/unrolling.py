@@ -76,27 +76,27 @@ def parts(function: Function) -> list[LoopPart]:
     return loop_parts
 
 
-def passes(function: Function, found: Sequence[LoopPart], config: SimulationConfig) -> dict[BlockId, Passes]:
+def passes(function: Function, parts: Sequence[LoopPart], config: SimulationConfig) -> dict[BlockId, Passes]:
     """Share the iterations of each source loop out among its parts, by their entries.
 
     The most unrolled loop takes as many as it can, then the next; copies outside of loops run once at most.
     """
     shared: dict[BlockId, Passes] = {}
-    for number in dict.fromkeys(part.source for part in found):
-        loop_parts = [part for part in found if part.source == number]
+    for number in dict.fromkeys(part.source for part in parts):
+        loop_parts = [part for part in parts if part.source == number]
         loops = [function.loops[part.loop] for part in loop_parts if part.loop is not None]
-        told = next(
+        stated_line = next(
             (line for loop in loops for line in _lines(function, loop) if line in config.loop_trips), None
         )
-        trips = config.default_trips if told is None else config.loop_trips[told]
+        trips = config.default_trips if stated_line is None else config.loop_trips[stated_line]
         times = _times(loop_parts, trips)
         shared.update(
-            {part.entry: Passes(times[part.entry], part.copies, trips, told) for part in loop_parts}
+            {part.entry: Passes(times[part.entry], part.copies, trips, stated_line) for part in loop_parts}
         )
         if not any(shared[part.entry].passes for part in loop_parts):
             # Fewer iterations than copies, and no loop for the rest: one pass, part of it for nothing.
             least = min((part for part in loop_parts if part.loop is not None), key=lambda part: part.copies)
-            shared[least.entry] = Passes(1, least.copies, trips, told)
+            shared[least.entry] = Passes(1, least.copies, trips, stated_line)
     return shared
 
 
@@ -146,23 +146,23 @@ class _GuardSearch:
 
     def look_at(self, block: Block) -> None:
         """Decide the branch at the end of a block, if it is a guard."""
-        last = block.end - 1
-        opclass = self._function.instructions[last].info.opclass
+        end = block.end - 1
+        opclass = self._function.instructions[end].info.opclass
         sides = self._sides(block)
-        if last in self.decided or opclass not in {OpcodeClass.BRANCH, OpcodeClass.EXIT} or sides is None:
+        if end in self.decided or opclass not in {OpcodeClass.BRANCH, OpcodeClass.EXIT} or sides is None:
             return
-        ways = [(taken, self._leads_to(target, block.id)) for taken, target in sides.items()]
-        reached = [(taken, part) for taken, part in ways if part is not None]
+        ways = [(jumps, self._leads_to(target, block.id)) for jumps, target in sides.items()]
+        reached = [(jumps, part) for jumps, part in ways if part is not None]
         if not reached or len({part.entry for _, part in reached}) < len(reached):
             return
-        wanted = [way for way in reached if self._planned[way[1].entry].passes]
-        if len({self._lines[part.source] for _, part in wanted}) > 1:
+        unrolled = [side for side in reached if self._planned[side[1].entry].passes]
+        if len({self._lines[part.source] for _, part in unrolled}) > 1:
             return  # different loops on either side: a choice of the program
-        if wanted:
-            taken, _ = max(wanted, key=lambda way: (way[1].copies, way[1].size))
-            self.decided[last] = LoopGuard(taken, entered=True)
+        if unrolled:
+            jumps, _ = max(unrolled, key=lambda side: (side[1].copies, side[1].size))
+            self.decided[end] = LoopGuard(jumps, entered=True)
         elif len(reached) == 1:
-            self.decided[last] = LoopGuard(not reached[0][0], entered=False)
+            self.decided[end] = LoopGuard(not reached[0][0], entered=False)
 
     def _sides(self, block: Block) -> dict[bool, BlockId] | None:
         """Where a branch leads by whether it is taken; of an exit only where it is not."""
@@ -285,10 +285,10 @@ def _work(function: Function, loop: Loop) -> Counter[Place]:
 def _inner_loops(function: Function, loop: Loop) -> dict[Place, int]:
     """How often each loop of the source stands inside another: once for its unrolled part and its rest."""
     sizes: dict[object, Counter[int]] = {}
-    for one in function.loops:
-        entry = function.lines[_latch(function, one)] if one.parent == loop.id else None
-        if entry is not None and _ends(function, one):
-            sizes.setdefault(_place(entry), Counter())[sum(_work(function, one).values())] += 1
+    for inner in function.loops:
+        entry = function.lines[_latch(function, inner)] if inner.parent == loop.id else None
+        if entry is not None and _ends(function, inner):
+            sizes.setdefault(_place(entry), Counter())[sum(_work(function, inner).values())] += 1
     return {
         (place, _INNER): max(counts.values()) if len({*counts.values()}) == 1 else sum(counts.values())
         for place, counts in sizes.items()

@@ -14,9 +14,9 @@ def flag(value: object) -> bool:
     return value
 
 
-def integer(value: object, first: int, last: int) -> int:
+def integer(value: object, first: int, highest: int) -> int:
     """A whole number from ``first`` to ``last``; a truth value is none."""
-    if type(value) is not int or not first <= value <= last:
+    if type(value) is not int or not first <= value <= highest:
         raise ValueError("no number of the range expected")
     return value
 

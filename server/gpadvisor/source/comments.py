@@ -125,17 +125,17 @@ def _hash_comments(data: bytes, token: re.Pattern[bytes]) -> Iterator[_Span]:
 def _comment(
     source: _Source, tree: Tree | None, start: int, end: int, match: re.Match[bytes]
 ) -> SuppressionComment:
-    line, last = source.line_of(start), source.line_of(max(start, end - 1))
+    line, end_line = source.line_of(start), source.line_of(max(start, end - 1))
     before = source.data[source.start(line) : start].strip()
-    after = source.data[end : source.end(last)].strip()
+    after = source.data[end : source.end(end_line)].strip()
     if match.group("next") is not None:
-        target = _next_code(source, tree, last)
+        target = _next_code(source, tree, end_line)
     elif before:
         target = line
     elif after:
-        target = last
+        target = end_line
     else:
-        target = _next_code(source, tree, last)
+        target = _next_code(source, tree, end_line)
     first_line, last_line = _statement(source, tree, target)
     codes = match.group("codes")
     words = [] if codes is None else codes.decode("utf-8", "replace").upper().replace(",", " ").split()

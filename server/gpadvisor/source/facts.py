@@ -123,13 +123,13 @@ def _comment(row: list[object], lines: int) -> SuppressionComment:
     codes = [checked.text(code, MAX_TEXT) for code in checked.items(row[0], _MAX_CODES)]
     if not all(_CODE.fullmatch(code) for code in codes):
         raise ValueError("no rule code")
-    first, last = _span(row[3], row[4], lines)
+    first, end_line = _span(row[3], row[4], lines)
     return SuppressionComment(
         codes=tuple(codes),
         reason=checked.text(row[1], MAX_REASON),
         line=checked.integer(row[2], 1, lines),
         first_line=first,
-        last_line=last,
+        last_line=end_line,
     )
 
 
@@ -138,17 +138,17 @@ def _token(row: list[object], lines: int) -> Token:
 
 
 def _loop(row: list[object], lines: int) -> LoopSite:
-    first, last = _span(row[0], row[1], lines)
+    first, end_line = _span(row[0], row[1], lines)
     return LoopSite(
-        line=first, last_line=last, unroll=None if row[2] is None else checked.text(row[2], MAX_TEXT)
+        line=first, last_line=end_line, unroll=None if row[2] is None else checked.text(row[2], MAX_TEXT)
     )
 
 
 def _kernel(row: list[object], lines: int) -> KernelSite:
-    first, last = _span(row[0], row[1], lines)
+    first, end_line = _span(row[0], row[1], lines)
     return KernelSite(
         line=first,
-        last_line=last,
+        last_line=end_line,
         launch_bounds=None if row[2] is None else checked.text(row[2], MAX_TEXT),
         unrestricted=tuple(checked.text(name, MAX_TEXT) for name in checked.items(row[3], MAX_POINTERS)),
         name=checked.text(row[4], MAX_NAME),
@@ -162,11 +162,11 @@ def _launch(row: list[object], lines: int) -> LaunchPlace:
     return LaunchPlace(
         kernel=checked.text(row[0], MAX_TEXT),
         line=checked.integer(row[1], 1, lines),
-        sizes=tuple(_token(one, lines) for one in checked.rows(row[2], 2, MAX_SIZES)),
+        sizes=tuple(_token(entry, lines) for entry in checked.rows(row[2], 2, MAX_SIZES)),
         tile=tuple(checked.text(name, MAX_TEXT) for name in checked.items(row[3], MAX_SIZES)),
     )
 
 
-def _span(first: object, last: object, lines: int) -> tuple[int, int]:
+def _span(first: object, final: object, lines: int) -> tuple[int, int]:
     begin = checked.integer(first, 1, lines)
-    return begin, checked.integer(last, begin, lines)
+    return begin, checked.integer(final, begin, lines)

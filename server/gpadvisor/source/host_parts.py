@@ -88,24 +88,24 @@ class HostParts:
 
     def cut_functions(self) -> tuple[str, ...]:
         """Cut every host function; gives the templates with arguments that they launch."""
-        named: dict[str, None] = {}
+        kernels: dict[str, None] = {}
         for block in self._blocks:
             if block.kind is not PartKind.FUNCTION or block.parent is None or self._is_device(block):
                 continue
             if block.parent.kind in {PartKind.SCOPE, PartKind.CLASS}:
                 if _TEMPLATE.match(self._head(block)) is None:
-                    named.update(dict.fromkeys(_launched(self._masked[block.start : block.end])))
+                    kernels.update(dict.fromkeys(_launched(self._masked[block.start : block.end])))
                 self._add(block.parent.statement(block.start), keep=False)
-        return tuple(named)
+        return tuple(kernels)
 
     @property
     def device_text(self) -> str:
         """The text with blanks in place of what was cut, preprocessor directives excepted."""
         pieces, index = [], 0
-        for (start, end), kept in sorted(self._cut.items()):
+        for (start, end), replacement in sorted(self._cut.items()):
             blank = self._blank(start, end)
             first = blank.partition("\n")[0]
-            pieces += [self.text[index:start], kept.ljust(len(first)), blank[len(first) :]]
+            pieces += [self.text[index:start], replacement.ljust(len(first)), blank[len(first) :]]
             index = end
         return "".join([*pieces, self.text[index:]])
 
@@ -166,7 +166,11 @@ class HostParts:
 
     def _is_function(self, part: tuple[int, int], block: _Block) -> bool:
         """Whether a member of a class is a function with a body: the class is as large without it."""
-        inside = [one for one in self._blocks if one.parent is block and part[0] <= one.start < part[1]]
+        inside = [
+            contained
+            for contained in self._blocks
+            if contained.parent is block and part[0] <= contained.start < part[1]
+        ]
         return (
             len(inside) == 1
             and inside[0].kind is PartKind.FUNCTION
@@ -197,13 +201,17 @@ class HostParts:
         start += len(code := self._masked[start:end]) - len(code.lstrip())
         if start >= end:
             return False
-        around = [one for one in self._cut if one[0] <= start and end <= one[1]]
-        if any(one not in self._settled for one in around):
+        around = [span for span in self._cut if span[0] <= start and end <= span[1]]
+        if any(span not in self._settled for span in around):
             return True  # for another error beside this one
-        if any(self._cut[one] == ";" or one != (start, end) for one in around):
+        if any(self._cut[span] == ";" or span != (start, end) for span in around):
             return False
         again = (start, end) in self._cut
-        self._cut = {one: kept for one, kept in self._cut.items() if not (start <= one[0] and one[1] <= end)}
+        self._cut = {
+            span: replacement
+            for span, replacement in self._cut.items()
+            if not (start <= span[0] and span[1] <= end)
+        }
         kernels = _launched(code) if keep and not again else []
         self._cut[start, end] = "".join(f"(void)&{name};" for name in kernels) or ";"
         return True
@@ -298,8 +306,8 @@ def _above(block: _Block | None) -> Iterator[_Block]:
 
 def _launched(code: str) -> list[str]:
     """Templates with their arguments that are launched."""
-    found = (_instance(match) for match in _REFERENCE.finditer(code))
-    return list(dict.fromkeys(name for name in found if name is not None))
+    kernels = (_instance(match) for match in _REFERENCE.finditer(code))
+    return list(dict.fromkeys(name for name in kernels if name is not None))
 
 
 def _instance(match: re.Match[str]) -> str | None:

@@ -119,10 +119,10 @@ _CONDITIONAL: Final = frozenset(
 def _parameters(unit: HostTexts, names: ScopeNames, node: Node) -> None:
     declarator = _inner(node.child_by_field_name("declarator"), "function_declarator")
     name = None if declarator is None else declarator.child_by_field_name("declarator")
-    given = None if declarator is None else declarator.child_by_field_name("parameters")
-    if name is None or given is None:
+    parameter_list = None if declarator is None else declarator.child_by_field_name("parameters")
+    if name is None or parameter_list is None:
         return
-    rows = [child for child in given.named_children if child.type == "parameter_declaration"]
+    rows = [child for child in parameter_list.named_children if child.type == "parameter_declaration"]
     for row in rows:
         names.declared.update(_declared(row))
     head = node.text or b""
@@ -157,9 +157,9 @@ def _macro(unit: HostTexts, node: Node) -> None:
     tree = parse_cuda("macro.cu", b"auto macro = (" + text + b");")
     inner = None if tree is None else _inner(tree.root_node, "declaration")
     declarator = None if inner is None or inner.has_error else inner.child_by_field_name("declarator")
-    given = None if declarator is None else declarator.child_by_field_name("value")
-    if given is not None:
-        unit.macros.setdefault(node_text(name), []).append(given)
+    body = None if declarator is None else declarator.child_by_field_name("value")
+    if body is not None:
+        unit.macros.setdefault(node_text(name), []).append(body)
         unit.macro_lines.setdefault(node_text(name), node.start_point[0] + 1)
 
 
@@ -199,7 +199,7 @@ def _launch_syntax(node: Node) -> Node | None:
 def _places(node: Node) -> list[Node]:
     """What stands between ``<<<`` and ``>>>``."""
     syntax = _launch_syntax(node)
-    return [] if syntax is None else [one for one in syntax.named_children if one.type != "comment"]
+    return [] if syntax is None else [child for child in syntax.named_children if child.type != "comment"]
 
 
 # ---- one launch ----
@@ -231,7 +231,7 @@ def _kernel_name(node: Node) -> str:
 def _arguments(
     unit: HostTexts, reader: ValueReader, kernel: str, node: Node | None
 ) -> tuple[LaunchArgument, ...]:
-    values = [] if node is None else [one for one in node.named_children if one.type != "comment"]
+    values = [] if node is None else [child for child in node.named_children if child.type != "comment"]
     kinds = [_kind(row) for row in unit.parameters.get(kernel, ())]
     if len(kinds) != len(values) or len(kinds) > MAX_ARGUMENTS:
         return ()

@@ -57,7 +57,7 @@ def _site(row: list[object], lines: list[int]) -> LaunchSite:
         grid=_sizes(row[3]),
         block=_sizes(row[4]),
         dynamic_shared_bytes=None if row[5] is None else checked.integer(row[5], 0, _MOST),
-        arguments=tuple(_argument(one) for one in checked.rows(row[6], 2, MAX_ARGUMENTS)),
+        arguments=tuple(_argument(entry) for entry in checked.rows(row[6], 2, MAX_ARGUMENTS)),
         unknown=tuple(checked.text(name, MAX_NAME) for name in checked.items(row[7], MAX_NAMES)),
     )
 

@@ -74,7 +74,7 @@ class ValueReader:
         """Three sizes from an expression or a ``dim3``."""
         value = self._try(node)
         if isinstance(value, tuple):
-            return value if all(0 < one < 1 << 32 for one in value) else None
+            return value if all(0 < extent < 1 << 32 for extent in value) else None
         return None if value is None or not 0 < value < 1 << 32 else (int(value), 1, 1)
 
     def number(self, node: Node) -> int | float | None:
@@ -135,10 +135,10 @@ class ValueReader:
                     self.constants.setdefault(name, values[0].start_point[0] + 1)
                 if not any(parts):
                     return start
-                whole = start if isinstance(start, tuple) else (int(start), 1, 1)
+                extents = start if isinstance(start, tuple) else (int(start), 1, 1)
                 x, y, z = (
                     int(self._scalar(part[0], depth)) if part else old
-                    for part, old in zip(parts, whole, strict=True)
+                    for part, old in zip(parts, extents, strict=True)
                 )
                 return x, y, z
             if name in names.declared:
@@ -147,26 +147,26 @@ class ValueReader:
 
     def _macro(self, name: str, depth: int) -> Value:
         """Of several definitions the one that is known, where all that are known agree."""
-        found: set[Value] = set()
+        candidates: set[Value] = set()
         for value in self.unit.macros.get(name, ()):
             try:
-                found.add(self._value(value, depth))
+                candidates.add(self._value(value, depth))
             except (_UnknownError, ArithmeticError):
                 continue
-        if len(found) != 1:
+        if len(candidates) != 1:
             raise _UnknownError(name)
         if _is_number(self.unit.macros[name][0]):
             self.constants.setdefault(name, self.unit.macro_lines[name])
-        return found.pop()
+        return candidates.pop()
 
     def inside(self, node: Node, depth: int) -> Value:
         """The one expression in brackets."""
-        (inner,) = [one for one in node.named_children if one.type != "comment"] or [node]
+        (inner,) = [child for child in node.named_children if child.type != "comment"] or [node]
         return _raise(node_text(node)) if inner is node else self._value(inner, depth)
 
     def several(self, node: Node, depth: int) -> Value:
         """The arguments of a ``dim3``, or of a scalar."""
-        return self._dim3([one for one in node.named_children if one.type != "comment"], depth)
+        return self._dim3([child for child in node.named_children if child.type != "comment"], depth)
 
     def _dim3(self, nodes: list[Node], depth: int) -> Value:
         if not 1 <= len(nodes) <= 3:
@@ -174,10 +174,10 @@ class ValueReader:
         first = self._value(nodes[0], depth)
         if len(nodes) == 1:
             return first
-        rest = [self._scalar(node, depth) for node in nodes[1:]]
+        further = [self._scalar(node, depth) for node in nodes[1:]]
         if isinstance(first, tuple):
             raise _UnknownError(node_text(nodes[0]))
-        x, y, z = (*(int(one) for one in (first, *rest)), 1, 1)[:3]
+        x, y, z = (*(int(extent) for extent in (first, *further)), 1, 1)[:3]
         return x, y, z
 
     def parameter(self, node: Node, depth: int) -> Value:
@@ -218,15 +218,19 @@ class ValueReader:
 
     def call(self, node: Node, depth: int) -> Value:
         """``dim3(...)`` and a few functions."""
-        function, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         name = "" if function is None else node_text(function).removeprefix("std::")
-        nodes = [] if given is None else [one for one in given.named_children if one.type != "comment"]
+        nodes = (
+            []
+            if arguments is None
+            else [child for child in arguments.named_children if child.type != "comment"]
+        )
         if name == "dim3":
             return self._dim3(nodes, depth)
         compute = _FUNCTIONS.get(name)
         if compute is None or not nodes:
             raise _UnknownError(node_text(node))
-        return compute(self._scalar(one, depth) for one in nodes)
+        return compute(self._scalar(argument, depth) for argument in nodes)
 
     def component(self, node: Node, depth: int) -> Value:
         """One size of a ``dim3``."""

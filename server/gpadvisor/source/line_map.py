@@ -44,19 +44,19 @@ def split_lines(text: str) -> list[str]:
 
 
 def line_keys(
-    text: str, known: Mapping[str, str] | None = None, comment: str | None = None
+    text: str, replacements: Mapping[str, str] | None = None, comment: str | None = None
 ) -> tuple[str, ...]:
     """The lines without white space and without comments to gpadvisor, neither of which changes the code.
 
     Args:
         text: Whose lines are wanted.
-        known: Lines with their keys, as of another state of the text.
+        replacements: Lines with their keys, as of another state of the text.
         comment: How comments begin, "//" or "#", where all those behind code are left out.
     """
     lines = split_lines(text)
-    if not known:
+    if not replacements:
         return tuple(_key(line, comment) for line in lines)
-    keys = map(known.get, lines)
+    keys = map(replacements.get, lines)
     return tuple(_key(line, comment) if key is None else key for line, key in zip(lines, keys, strict=True))
 
 
@@ -76,14 +76,14 @@ def _without_comment(line: str, comment: str) -> str:
 
 
 def _key(line: str, comment: str | None) -> str:
-    rest = line[_LOOKED_AT:]
-    head = line[:_LOOKED_AT] if rest else line
-    if comment is not None and not rest:
+    remainder = line[_LOOKED_AT:]
+    head = line[:_LOOKED_AT] if remainder else line
+    if comment is not None and not remainder:
         head = _without_comment(head, comment)
-    if not rest and "gpadvisor:" in head:
+    if not remainder and "gpadvisor:" in head:
         match = _OWN_COMMENT.search(head)
         head = head if match is None else head[: match.start()]
-    return "".join(head.split()) + rest
+    return "".join(head.split()) + remainder
 
 
 class _Budget:
@@ -109,7 +109,7 @@ def match_in_order(old: Sequence[str], new: Sequence[str], steps: int = _STEPS) 
         a_end, b_end = a_end + 1, b_end + 1
     if a_end - a + b_end - b <= _MAX_LINES:
         inside = _matched_inside(old[a:a_end], new[b:b_end], steps)
-        matched.update((a + before, b + now) for before, now in inside.items())
+        matched.update((a + before, b + line_today) for before, line_today in inside.items())
     return matched
 
 
@@ -129,11 +129,11 @@ def _matched_inside(old: Sequence[str], new: Sequence[str], steps: int) -> dict[
         if anchors:
             pending += _between(span, anchors, matched)
             continue
-        rest = _trimmed(left, right, span, matched)
-        if rest != span and affordable:
-            pending.append(rest)
-        elif not affordable or not _aligned(left, right, rest, matched, budget):
-            _in_place(left, right, rest, matched)
+        unmatched = _trimmed(left, right, span, matched)
+        if unmatched != span and affordable:
+            pending.append(unmatched)
+        elif not affordable or not _aligned(left, right, unmatched, matched, budget):
+            _in_place(left, right, unmatched, matched)
     return matched
 
 
@@ -153,8 +153,12 @@ def _anchors(left: list[int], right: list[int], span: Span) -> list[tuple[int, i
     """Lines that stand once on both sides of the span: the longest ascending series of them."""
     a, a_end, b, b_end = span
     in_old, in_new = Counter(left[a:a_end]), Counter(right[b:b_end])
-    where = {right[at]: at for at in range(b, b_end) if in_new[right[at]] == 1 and in_old[right[at]] == 1}
-    pairs = [(at, where[left[at]]) for at in range(a, a_end) if left[at] in where]
+    where = {
+        right[index]: index
+        for index in range(b, b_end)
+        if in_new[right[index]] == 1 and in_old[right[index]] == 1
+    }
+    pairs = [(index, where[left[index]]) for index in range(a, a_end) if left[index] in where]
     tails: list[int] = []  # new position at the end of the best series of each length
     ends: list[int] = []  # its pair
     before: list[int] = []
@@ -243,22 +247,22 @@ def match_moved(old: Sequence[str], new: Sequence[str], matched: Mapping[int, in
 
     A block grows from a line, or two lines in a row, that both texts have once.
     """
-    used, taken = set(matched), set(matched.values())
+    used, used_new = set(matched), set(matched.values())
     moved: dict[int, int] = {}
     for length in (1, 2):
         free_old = [position for position in range(len(old)) if position not in used]
-        free_new = [at for at in range(len(new)) if at not in taken]
-        common = {old[at] for at in free_old} & {new[at] for at in free_new}
+        free_new = [index for index in range(len(new)) if index not in used_new]
+        common = {old[index] for index in free_old} & {new[index] for index in free_new}
         if not common or len(free_old) + len(free_new) > _MAX_FREE:
             break
         seeds = _unique(old, free_old, new, free_new, length)
         for index in free_old:
-            if index in seeds and index not in used and seeds[index] not in taken:
-                block = _grown(old, new, (index, seeds[index]), used, taken)
+            if index in seeds and index not in used and seeds[index] not in used_new:
+                block = _grown(old, new, (index, seeds[index]), used, used_new)
                 if _speaks(old, block):
                     moved.update(block)
                     used.update(block)
-                    taken.update(block.values())
+                    used_new.update(block.values())
     return moved
 
 
@@ -266,20 +270,20 @@ def _unique(
     old: Sequence[str], free_old: Sequence[int], new: Sequence[str], free_new: Sequence[int], length: int
 ) -> dict[int, int]:
     """Runs of free lines that both texts have once, as a whole."""
-    here, there = _runs(old, length), _runs(new, length)
+    old_runs, new_runs = _runs(old, length), _runs(new, length)
     free = set(free_new)
     places = {
-        there[index]: index
+        new_runs[index]: index
         for index in free_new
-        if index < len(there) and all(index + step in free for step in range(length))
+        if index < len(new_runs) and all(index + step in free for step in range(length))
     }
-    once_old, once_new = Counter(here), Counter(there)
+    once_old, once_new = Counter(old_runs), Counter(new_runs)
     return {
-        position: places[here[position]]
+        position: places[old_runs[position]]
         for position in free_old
-        if position < len(here)
-        and here[position] in places
-        and once_old[here[position]] == 1 == once_new[here[position]]
+        if position < len(old_runs)
+        and old_runs[position] in places
+        and once_old[old_runs[position]] == 1 == once_new[old_runs[position]]
     }
 
 
@@ -292,14 +296,14 @@ def _grown(
     new: Sequence[str],
     seed: tuple[int, int],
     used: Collection[int],
-    taken: Collection[int],
+    used_new: Collection[int],
 ) -> dict[int, int]:
     """The block around a seed: equal lines on both sides that nothing else has claimed."""
     block: dict[int, int] = {}
     for step in (1, -1):
         a, b = seed
         while 0 <= a < len(old) and 0 <= b < len(new) and old[a] == new[b]:
-            if a in used or b in taken:
+            if a in used or b in used_new:
                 break
             block[a] = b
             a, b = a + step, b + step

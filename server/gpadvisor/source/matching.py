@@ -53,10 +53,10 @@ class PathMapping:
         windows = _WINDOWS.match(self.old) is not None
         if not _same(parts[: len(prefix)], prefix, windows=windows):
             return None
-        rest = "/".join(parts[len(prefix) :])
-        if not rest:
+        remainder = "/".join(parts[len(prefix) :])
+        if not remainder:
             return self.new
-        return f"{self.new.rstrip('/')}/{rest}" if self.new.strip("/") else f"{self.new}{rest}"
+        return f"{self.new.rstrip('/')}/{remainder}" if self.new.strip("/") else f"{self.new}{remainder}"
 
 
 def path_parts(path: str) -> tuple[str, ...]:
@@ -79,8 +79,8 @@ def path_parts(path: str) -> tuple[str, ...]:
 def mapped_paths(path: str, mappings: Sequence[PathMapping]) -> tuple[str, ...]:
     """Where the mappings say that a path is, the most specific one first."""
     longest_first = sorted(mappings, key=lambda mapping: -len(path_parts(mapping.old)))
-    found = (mapping.apply(path) for mapping in longest_first)
-    return tuple(dict.fromkeys(path for path in found if path is not None))
+    mapped = (mapping.apply(path) for mapping in longest_first)
+    return tuple(dict.fromkeys(path for path in mapped if path is not None))
 
 
 def match_sources(
@@ -164,8 +164,8 @@ def _longest_suffix(
 
 def _common_suffix(left: Sequence[str], right: Sequence[str], *, windows: bool) -> int:
     length = 0
-    for one, other in zip(reversed(left), reversed(right), strict=False):
-        if not _same((one,), (other,), windows=windows):
+    for left_part, right_part in zip(reversed(left), reversed(right), strict=False):
+        if not _same((left_part,), (right_part,), windows=windows):
             break
         length += 1
     return length

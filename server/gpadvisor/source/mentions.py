@@ -16,22 +16,22 @@ def mentions(text: str) -> Iterator[tuple[str | None, int]]:
         yield (name, int(line)) if name else (None, int(alone))
 
 
-def file_of(name: str | None, own: str | None, files: Iterable[str]) -> str | None:
+def file_of(name: str | None, own_file: str | None, files: Iterable[str]) -> str | None:
     """The path of a mentioned file: of those with its name the only one; ``own`` where none is named."""
     if name is None:
-        return own
-    found = [file for file in files if re.split(r"[/\\]", file)[-1] == name]
-    return found[0] if len(found) == 1 else None
+        return own_file
+    namesakes = [file for file in files if re.split(r"[/\\]", file)[-1] == name]
+    return namesakes[0] if len(namesakes) == 1 else None
 
 
-def with_lines(text: str, now: Callable[[str | None, int], str | None]) -> str:
+def with_lines(text: str, line_today: Callable[[str | None, int], str | None]) -> str:
     """The text with other words for its lines: ``12`` becomes what ``now`` gives for it, None leaves it."""
 
     def replaced(match: re.Match[str]) -> str:
         name, line, alone = match.groups()
-        other = now(name, int(line or alone))
-        if other is None:
+        today = line_today(name, int(line or alone))
+        if today is None:
             return match.group()
-        return f"line {other}" if name is None else f"{name}:{other}"
+        return f"line {today}" if name is None else f"{name}:{today}"
 
     return _MENTION.sub(replaced, text)

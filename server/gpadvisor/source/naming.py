@@ -44,13 +44,13 @@ def name_source_tokens(
 
 def files_asked_about(kernels: Sequence[KernelAdvice], rules: Mapping[str, Naming]) -> set[str]:
     """The files whose facts ``name_source_tokens`` would look at."""
-    asked: set[str] = set()
+    paths: set[str] = set()
 
     def note(path: str) -> None:
-        asked.add(path)
+        paths.add(path)
 
     name_source_tokens(kernels, note, rules)
-    return {path for path in asked if not path.lower().endswith(HASH_SUFFIXES)}
+    return {path for path in paths if not path.lower().endswith(HASH_SUFFIXES)}
 
 
 def _named(suggestion: Suggestion, source: Sources, rules: Mapping[str, Naming]) -> Suggestion:
@@ -102,19 +102,19 @@ def name_arithmetic(suggestion: Suggestion, source: Sources) -> str:
 def _tokens(
     suggestion: Suggestion, source: Sources, query: Callable[[SourceFacts], tuple[Token, ...]]
 ) -> list[str]:
-    found = []
+    described = []
     for place in _places(suggestion):
         facts = source(place.file)
         tokens = () if facts is None else query(facts)
-        found += [f"{token.text} (line {token.line})" for token in tokens if token.line == place.line]
-    return list(dict.fromkeys(found))
+        described += [f"{token.text} (line {token.line})" for token in tokens if token.line == place.line]
+    return list(dict.fromkeys(described))
 
 
-def _list(one: str, several: str, names: Sequence[str]) -> str:
+def _list(singular: str, several: str, names: Sequence[str]) -> str:
     if not names:
         return ""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"The source has the {one if len(names) == 1 else several} {', '.join(names[:_SHOWN])}{more}."
+    return f"The source has the {singular if len(names) == 1 else several} {', '.join(names[:_SHOWN])}{more}."
 
 
 def name_pragma(suggestion: Suggestion, source: Sources) -> str:

@@ -115,7 +115,7 @@ class Patterns:
         parameters = None if declarator is None else declarator.child_by_field_name("parameters")
         if parameters is None or parameters.has_error or parameters.named_child_count > MAX_PARAMETERS:
             return None
-        found = []
+        types = []
         for parameter in parameters.named_children:
             if parameter.type == "comment":
                 continue
@@ -128,8 +128,8 @@ class Patterns:
                 stars += inner.type in _POINTERS
                 inner = inner.child_by_field_name("declarator")
             base = " ".join(self.bytes_of(kind).partition(b"<")[0].decode("utf-8", "replace").split())
-            found.append(f"{base[: MAX_TEXT - stars]}{'*' * stars}"[:MAX_TEXT])
-        return () if found == ["void"] else tuple(found)
+            types.append(f"{base[: MAX_TEXT - stars]}{'*' * stars}"[:MAX_TEXT])
+        return () if types == ["void"] else tuple(types)
 
     def _unrestricted(self, function: Node) -> tuple[str, ...]:
         declarator = _declarator(function)
@@ -156,8 +156,8 @@ class Patterns:
         if node.type != "preproc_call":
             return None
         argument = node.child_by_field_name("argument")
-        found = None if argument is None else _UNROLL.match(self.bytes_of(argument).strip())
-        return None if found is None else _short(found.group(1).partition(b"//")[0])
+        match = None if argument is None else _UNROLL.match(self.bytes_of(argument).strip())
+        return None if match is None else _short(match.group(1).partition(b"//")[0])
 
 
 def _declarator(function: Node) -> Node | None:

@@ -25,8 +25,8 @@ class ArraySizes:
         """The names with what a launch gives for template parameters."""
         called = launch.child_by_field_name("function")
         arguments = None if called is None else called.child_by_field_name("arguments")
-        given = [] if arguments is None else [node_text(node) for node in arguments.named_children]
-        arguments_by_name = dict(zip(self.parameters, given, strict=False))
+        argument_texts = [] if arguments is None else [node_text(node) for node in arguments.named_children]
+        arguments_by_name = dict(zip(self.parameters, argument_texts, strict=False))
         return frozenset(arguments_by_name.get(name, name) for name in self.names)
 
 

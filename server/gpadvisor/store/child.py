@@ -21,21 +21,21 @@ def answer(request: bytes) -> bytes:
 
     The answer is its ``document`` with an index of ``blobs``, or the ``class`` and ``message`` of an error.
     """
-    asked = json.loads(request)
-    folder = Path(asked["folder"])
+    parameters = json.loads(request)
+    folder = Path(parameters["folder"])
     try:
-        gpubins = asked.get("gpubins")
-        said = _read(Path(asked["path"]), folder, None if gpubins is None else Path(gpubins))
+        gpubins = parameters.get("gpubins")
+        reply = _read(Path(parameters["path"]), folder, None if gpubins is None else Path(gpubins))
     except GpadvisorError as error:
-        said = {"class": type(error).__name__, "message": str(error)}
+        reply = {"class": type(error).__name__, "message": str(error)}
     except (MemoryError, ImportError):  # a library that does not fit into the memory is not loaded
-        said = {"class": "MemoryError", "message": ""}
+        reply = {"class": "MemoryError", "message": ""}
     except OSError as error:
         name = NO_ROOM if error.errno in _NO_ROOM else "Exception"
-        said = {"class": name, "message": error.strerror or str(error)}
+        reply = {"class": name, "message": error.strerror or str(error)}
     except Exception as error:  # noqa: BLE001 the border of the process: what is not foreseen is still one sentence
-        said = {"class": "Exception", "message": f"{type(error).__name__}: {error}"}
-    return json.dumps(said).encode()
+        reply = {"class": "Exception", "message": f"{type(error).__name__}: {error}"}
+    return json.dumps(reply).encode()
 
 
 def _read(path: Path, folder: Path, gpubins: Path | None) -> dict[str, Any]:
@@ -46,7 +46,9 @@ def _read(path: Path, folder: Path, gpubins: Path | None) -> dict[str, Any]:
 
     parts = take_apart(load_profile(path, gpubins))
     columns = {
-        f"{table}.{name}": values for table, named in parts.tables.items() for name, values in named.items()
+        f"{table}.{name}": values
+        for table, columns in parts.tables.items()
+        for name, values in columns.items()
     }
     with (folder / COLUMNS).open("wb") as file:
         np.savez(file, allow_pickle=False, **columns)

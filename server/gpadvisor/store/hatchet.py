@@ -85,5 +85,5 @@ def _place(node: Mapping[str, Any], parent: int) -> MeasuredPlace:
     if python is not None:
         return MeasuredPlace(parent, kind, python["function"], python["file"], int(python["line"]))
     file, line = frame.get("file"), frame.get("line")
-    known = isinstance(file, str) and type(line) is int and line > 0
-    return MeasuredPlace(parent, kind, name, file if known else "", line if known else 0)
+    has_line = isinstance(file, str) and type(line) is int and line > 0
+    return MeasuredPlace(parent, kind, name, file if has_line else "", line if has_line else 0)

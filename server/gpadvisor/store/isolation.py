@@ -70,15 +70,15 @@ def being_read(
 
     A database of HPCToolkit is read with the folder of its GPU binaries.
     """
-    asked = {"path": str(path.absolute())}
+    parameters = {"path": str(path.absolute())}
     if gpubins is not None:
-        asked["gpubins"] = str(gpubins.absolute())
+        parameters["gpubins"] = str(gpubins.absolute())
     with scratch_folder() as folder:
 
         def ask(ended: Callable[[], bool]) -> bytes:
             return call(
                 _READER,
-                json.dumps({**asked, "folder": str(folder)}).encode(),
+                json.dumps({**parameters, "folder": str(folder)}).encode(),
                 timeout_seconds=timeout_seconds,
                 memory_bytes=memory_bytes,
                 output_bytes=_OUTPUT_BYTES,
@@ -92,12 +92,12 @@ def being_read(
 
 def _profile(path: Path, folder: Path, answer: Callable[[], bytes], memory_bytes: int) -> Profile:
     try:
-        said: Any = json.loads(answer())
-        if "class" in said:
-            raise _error(path, str(said["class"]), str(said["message"]), memory_bytes)
+        reply: Any = json.loads(answer())
+        if "class" in reply:
+            raise _error(path, str(reply["class"]), str(reply["message"]), memory_bytes)
         from gpadvisor.store.parts import put_together  # noqa: PLC0415 imported while the child runs
 
-        return put_together(_parts(folder, said))
+        return put_together(_parts(folder, reply))
     except CancelledError as error:
         raise CancelledError("reading the profile was stopped as asked") from error
     except ToolTimeoutError as error:

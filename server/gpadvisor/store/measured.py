@@ -30,14 +30,14 @@ def read_contexts(path: Path) -> MeasuredContexts:
 
 def answer(request: bytes) -> bytes:
     """Read the contexts at a ``path``; an error is its ``message`` (JSON)."""
-    asked = json.loads(request)
-    said: dict[str, Any]
+    parameters = json.loads(request)
+    reply: dict[str, Any]
     try:
-        contexts = read_contexts(Path(asked["path"]))
+        contexts = read_contexts(Path(parameters["path"]))
         places = [asdict(place) | {"kind": place.kind.value} for place in contexts.places]
-        said = {**asdict(replace(contexts, places=())), "places": places}
+        reply = {**asdict(replace(contexts, places=())), "places": places}
     except GpadvisorError as error:
-        said = {"message": str(error)}
+        reply = {"message": str(error)}
     except MemoryError:
-        said = {"message": f"{asked['path']} needs too much memory"}
-    return json.dumps(said).encode()
+        reply = {"message": f"{parameters['path']} needs too much memory"}
+    return json.dumps(reply).encode()

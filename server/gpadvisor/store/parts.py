@@ -244,7 +244,7 @@ def _profile(parts: Parts) -> Profile:
             _text(source["key"]): _source(source, parts.blobs["sources"]) for source in document["sources"]
         },
         problems=_problems(document["problems"]),
-        lines=tuple(_fill(RecoveredLines, one) for one in document.get("lines", ())),
+        lines=tuple(_fill(RecoveredLines, row) for row in document.get("lines", ())),
     )
 
 

@@ -55,12 +55,12 @@ def possible(kernel: KernelProfile) -> KernelProfile:
     A number that may be absent is; a scalar metric becomes NaN, one of an instruction 0, a grid one block.
     """
     counters: list[str] = []
-    named: list[str] = []
+    impossible: list[str] = []
     metrics = _scalars(kernel.metrics, counters)
     by_instruction = {name: _column(metric, counters) for name, metric in kernel.pc_metrics.items()}
-    launch = _dimensions(_known(kernel.launch, named), named)
-    device, sampling = _known(kernel.device, named), _known(kernel.sampling, named)
-    problems = kernel.problems + _told(named, ProblemCode.INCONSISTENT_REPORT)
+    launch = _dimensions(_known(kernel.launch, impossible), impossible)
+    device, sampling = _known(kernel.device, impossible), _known(kernel.sampling, impossible)
+    problems = kernel.problems + _told(impossible, ProblemCode.INCONSISTENT_REPORT)
     problems += _told(counters, ProblemCode.IMPOSSIBLE_COUNTER)
     return replace(
         kernel,
@@ -73,41 +73,41 @@ def possible(kernel: KernelProfile) -> KernelProfile:
     )
 
 
-def _told(named: Sequence[str], code: ProblemCode) -> tuple[Problem, ...]:
-    if not named:
+def _told(impossible: Sequence[str], code: ProblemCode) -> tuple[Problem, ...]:
+    if not impossible:
         return ()
-    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    message = f"numbers that no run can have are not used: {', '.join(named[:_NAMED])}{more}"
+    more = f" and {len(impossible) - _NAMED} more" if len(impossible) > _NAMED else ""
+    message = f"numbers that no run can have are not used: {', '.join(impossible[:_NAMED])}{more}"
     return (Problem(code, message),)
 
 
-def _scalars(metrics: Mapping[str, MetricValue], named: list[str]) -> Mapping[str, MetricValue]:
+def _scalars(metrics: Mapping[str, MetricValue], impossible: list[str]) -> Mapping[str, MetricValue]:
     """A quotient by zero is infinite, and not measured like what tools write as NaN."""
     wrong = {
         name: value
         for name, value in metrics.items()
         if not isinstance(value, str) and value and not _inside(value, *_REAL)
     }
-    named += [name for name, value in wrong.items() if abs(value) < math.inf]
+    impossible += [name for name, value in wrong.items() if abs(value) < math.inf]
     return {**metrics, **dict.fromkeys(wrong, math.nan)}
 
 
-def _column(metric: PcMetric, named: list[str]) -> PcMetric:
+def _column(metric: PcMetric, impossible: list[str]) -> PcMetric:
     value = metric.value
     wrong = ~np.isnan(value) & (value != 0) & ~((value >= _REAL[0]) & (value <= _REAL[1]))
     if not wrong.any():
         return metric
-    named.append(metric.name)
+    impossible.append(metric.name)
     return replace(metric, value=np.where(wrong, 0.0, value))
 
 
-def _known(value: T, named: list[str]) -> T:
+def _known(value: T, impossible: list[str]) -> T:
     wrong = [
         item.name
         for item in fields(value)
         if item.name in _RANGES and not _inside(getattr(value, item.name), *_RANGES[item.name])
     ]
-    named += wrong
+    impossible += wrong
     nothing: dict[str, Any] = dict.fromkeys(wrong)
     return replace(value, **nothing) if wrong else value
 
@@ -116,7 +116,7 @@ def _inside(value: float | None, low: float, high: float) -> bool:
     return value is None or low <= value <= high
 
 
-def _dimensions(launch: Launch, named: list[str]) -> Launch:
+def _dimensions(launch: Launch, impossible: list[str]) -> Launch:
     result: dict[str, Any] = {}
     if not all(1 <= size <= _GRID for size in launch.grid):
         result["grid"] = _ONE
@@ -124,5 +124,5 @@ def _dimensions(launch: Launch, named: list[str]) -> Launch:
         result["block"] = _ONE
     if launch.cluster is not None and not all(0 <= size <= _COUNT[1] for size in launch.cluster):
         result["cluster"] = None
-    named += result
+    impossible += result
     return replace(launch, **result) if result else launch

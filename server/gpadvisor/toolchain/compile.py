@@ -130,33 +130,35 @@ def _assumption(message: str) -> Problem:
 
 def _once(options: Iterable[str]) -> tuple[str, ...]:
     """The options, of those that nvcc takes once only the last: the command line wins over a build."""
-    named = [(option.partition("=")[0], option) for option in options]
-    last = dict(named)
-    return tuple(option for name, option in named if name not in TAKEN_ONCE or last[name] == option)
+    named_options = [(option.partition("=")[0], option) for option in options]
+    effective = dict(named_options)
+    return tuple(
+        option for name, option in named_options if name not in TAKEN_ONCE or effective[name] == option
+    )
 
 
-def _target(asked: str | None, command: CompileCommand, problems: list[Problem]) -> str:
+def _target(requested: str | None, command: CompileCommand, problems: list[Problem]) -> str:
     """The one architecture to compile for."""
-    if asked is not None:
-        if _ARCH.fullmatch(asked) is None:
-            raise SourceError(f"{asked} is no architecture; write it like sm_90")
+    if requested is not None:
+        if _ARCH.fullmatch(requested) is None:
+            raise SourceError(f"{requested} is no architecture; write it like sm_90")
         # A build for sm_90a uses what only that has; a GPU calls itself sm_90.
-        variants = [arch for arch in command.architectures if arch.rstrip("af") == asked]
-        return max(variants, default=asked)
+        variants = [arch for arch in command.architectures if arch.rstrip("af") == requested]
+        return max(variants, default=requested)
     if not command.architectures:
-        here = machine_arch()
-        which = f"{here}, this machine's GPU" if here is not None else DEFAULT_ARCH
+        gpu = machine_arch()
+        which = f"{gpu}, this machine's GPU" if gpu is not None else DEFAULT_ARCH
         problems.append(
             _assumption(f"no architecture was given; compiled for {which}, choose one with --arch")
         )
-        return here or DEFAULT_ARCH
+        return gpu or DEFAULT_ARCH
     newest = max(command.architectures, key=_generation)
-    others = [arch for arch in command.architectures if arch != newest]
-    if others:
+    older = [arch for arch in command.architectures if arch != newest]
+    if older:
         problems.append(
             _assumption(
                 f"compiled for {newest}, the newest of the command's architectures, not for "
-                f"{', '.join(others)}; --arch chooses"
+                f"{', '.join(older)}; --arch chooses"
             )
         )
     return newest
@@ -254,8 +256,8 @@ def _by_any_nvrtc(job: Job, problems: list[Problem], lacks: str | None) -> Compi
             compiler=f"NVRTC {result.version}",
             problems=tuple(problems),
         )
-    known = [*([lacks] if lacks else []), *unusable]
-    reasons = f": {'; '.join(known)}" if known else ""
+    failures = [*([lacks] if lacks else []), *unusable]
+    reasons = f": {'; '.join(failures)}" if failures else ""
     raise ToolNotFoundError(
         f"no compiler for {job.arch} was found{reasons}; choose another architecture, "
         f"or install {_package(number)}"
@@ -287,9 +289,9 @@ def _package(number: int) -> str:
 
 def _does_not_compile(job: Job, compiler: str, log: str) -> CompileError:
     """An error with the compiler's first complaints."""
-    messages = read_messages(log, named=job.named, line_of=job.line_of)
-    shown = [_shown(message, job.source) for message in messages[:_ERRORS_SHOWN]]
-    others = [line.strip() for line in log.splitlines() if line.strip()][:1] or ["it gave no reason"]
+    messages = read_messages(log, path_of=job.named, line_of=job.line_of)
+    excerpts = [_shown(message, job.source) for message in messages[:_ERRORS_SHOWN]]
+    log_lines = [line.strip() for line in log.splitlines() if line.strip()][:1] or ["it gave no reason"]
     advice = "correct it, or its flags in compile_commands.json or gpadvisor.toml"
     if any(_TEXTURES in message.message for message in messages):
         advice = (
@@ -299,7 +301,7 @@ def _does_not_compile(job: Job, compiler: str, log: str) -> CompileError:
         advice = "name the architecture that it is for, such as --arch sm_90a or sm_100a"
     sentence = (
         f"{job.source.name} does not compile for {job.arch} by {compiler}: "
-        f"{'; '.join(shown or others).rstrip('.')}; {advice}"
+        f"{'; '.join(excerpts or log_lines).rstrip('.')}; {advice}"
     )
     return CompileError(sentence, messages, compiler)
 

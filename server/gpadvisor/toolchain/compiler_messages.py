@@ -44,18 +44,18 @@ class CompileError(SourceError):
 
 
 def read_messages(
-    log: str, *, named: Callable[[str], str] = str, line_of: Callable[[str, int], str | None] | None = None
+    log: str, *, path_of: Callable[[str], str] = str, line_of: Callable[[str, int], str | None] | None = None
 ) -> tuple[CompilerMessage, ...]:
     """The errors in a compiler's output, in its order, each once.
 
     Args:
         log: The output; lines that are no errors are passed over.
-        named: The absolute path for one in the output.
+        path_of: The absolute path for one in the output.
         line_of: The text of a line of a file (by its absolute path), without which no column of the device
             front end is known: it counts in what the preprocessor has made of the line.
     """
     result: dict[CompilerMessage, None] = {}
-    for message in _messages(log.splitlines(), named, line_of):
+    for message in _messages(log.splitlines(), path_of, line_of):
         result.setdefault(message)
         if len(result) >= _MESSAGES_MAX:
             break
@@ -63,17 +63,17 @@ def read_messages(
 
 
 def _messages(
-    lines: list[str], named: Callable[[str], str], line_of: Callable[[str, int], str | None] | None
+    lines: list[str], path_of: Callable[[str], str], line_of: Callable[[str, int], str | None] | None
 ) -> Iterator[CompilerMessage]:
     included: tuple[str, int] | None = None
     for index, line in enumerate(lines):
         if (chain := _INCLUDED.match(line)) is not None:
-            included = named(chain["file"]), int(chain["line"])
+            included = path_of(chain["file"]), int(chain["line"])
             continue
         if _SUMMARY.search(line):
             continue
         if (match := _FRONT_END.fullmatch(line)) is not None:
-            file, number = named(match["file"]), int(match["line"])
+            file, number = path_of(match["file"]), int(match["line"])
             words, quoted, caret = _continued(match["message"], lines[index + 1 :])
             text = None if line_of is None or quoted is None else line_of(file, number)
             yield CompilerMessage(
@@ -86,7 +86,7 @@ def _messages(
         elif (match := _PREPROCESSOR.fullmatch(line)) is not None:
             yield CompilerMessage(
                 message=match["message"].strip(),
-                file=named(match["file"]),
+                file=path_of(match["file"]),
                 line=int(match["line"]),
                 column=int(match["column"]) if match["column"] else None,
                 missing_header=_missing(match["message"].strip()),

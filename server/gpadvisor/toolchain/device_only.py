@@ -115,12 +115,12 @@ class _Reduction:
             self._cut_host_functions()
             return True
         if missing := [message for message in error.messages if message.missing_header]:
-            return all([self._supply(one) for one in missing])  # noqa: C419  # each of them
-        if asked := self._asked_for(error):
-            self._options += asked
+            return all([self._supply(header) for header in missing])  # noqa: C419  # each of them
+        if options := self._asked_for(error):
+            self._options += options
             return True
         if self._names and any(
-            one.file is not None and "__nv_name_map" in one.file for one in error.messages
+            message.file is not None and "__nv_name_map" in message.file for message in error.messages
         ):
             self._names = ()  # some of them depend on what is known in a function only
             return True
@@ -175,27 +175,29 @@ class _Reduction:
             result.append(
                 _assumption(f"{_list(self._found)} was found in {folders}; -I or flags name it for good")
             )
-        if asked := [option for option in dict.fromkeys(_ASKED_FOR.values()) if option in self._options]:
-            result.append(_assumption(f"{name} was compiled with {' '.join(asked)}, which it needs"))
+        if options := [option for option in dict.fromkeys(_ASKED_FOR.values()) if option in self._options]:
+            result.append(_assumption(f"{name} was compiled with {' '.join(options)}, which it needs"))
         return result
 
-    def verdict(self, first: CompileError, last: CompileError) -> CompileError:
+    def verdict(self, first: CompileError, latest: CompileError) -> CompileError:
         """Why it does not compile: headers that are missing, then what device code wants of them."""
         absent = tuple(self._absent.values())
-        if not absent or last is first:
-            return last
-        wanted = f"{self._job.source.name} needs {_list(self._absent)}, which no include folder has"
+        if not absent or latest is first:
+            return latest
+        sentence = f"{self._job.source.name} needs {_list(self._absent)}, which no include folder has"
         return CompileError(
-            f"{wanted} (-I FOLDER, or flags): {last}", (*absent, *last.messages), last.compiler
+            f"{sentence} (-I FOLDER, or flags): {latest}", (*absent, *latest.messages), latest.compiler
         )
 
     def _asked_for(self, error: CompileError) -> list[str]:
         """Options that a compiler asks for and did not get yet."""
-        sentence = " ".join(one.message for one in error.messages)
-        wanted = dict.fromkeys(option for words, option in _ASKED_FOR.items() if words in sentence)
-        given = {*self._job.options, *self._options}
-        names = {option.partition("=")[0] for option in given if option.startswith("--std=")}
-        return [option for option in wanted if option not in given and option.partition("=")[0] not in names]
+        sentence = " ".join(message.message for message in error.messages)
+        needed = dict.fromkeys(option for words, option in _ASKED_FOR.items() if words in sentence)
+        present = {*self._job.options, *self._options}
+        names = {option.partition("=")[0] for option in present if option.startswith("--std=")}
+        return [
+            option for option in needed if option not in present and option.partition("=")[0] not in names
+        ]
 
     # Headers
 
@@ -247,7 +249,7 @@ class _Reduction:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(f"#pragma once\n{body}", encoding="utf-8")
         thrust = {name for text in (self._source_text, *self._reached.values()) for _, name in included(text)}
-        for name in (one for one in thrust if one.startswith("thrust/") and ".." not in one):
+        for name in (path for path in thrust if path.startswith("thrust/") and ".." not in path):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text("#pragma once\n", encoding="utf-8")
         return folder
@@ -340,6 +342,6 @@ def _assumption(words: str) -> Problem:
 
 
 def _list(names: Iterable[str]) -> str:
-    known = list(names)
-    more = f" and {len(known) - _HEADERS_SHOWN} more" if len(known) > _HEADERS_SHOWN else ""
-    return ", ".join(known[:_HEADERS_SHOWN]) + more
+    listed = list(names)
+    more = f" and {len(listed) - _HEADERS_SHOWN} more" if len(listed) > _HEADERS_SHOWN else ""
+    return ", ".join(listed[:_HEADERS_SHOWN]) + more

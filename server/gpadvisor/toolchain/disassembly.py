@@ -88,7 +88,7 @@ def disassemble(
         ToolTimeoutError: time ran out.
     """
     image = read_cubin(cubin)
-    wanted = _wanted(image, sections)
+    to_read = _wanted(image, sections)
     tools = disassemblers(image.arch, image.abi, explicit=nvdisasm)
     with scratch_folder() as folder:
         path = folder / "image.cubin"
@@ -97,16 +97,16 @@ def disassemble(
         if image.arch in READ_AS:
             stand_in = path.with_stem("stand-in")
             stand_in.write_bytes(stamped(cubin, int(READ_AS[image.arch].removeprefix("sm_"))))
-        request = _Request(path, stand_in, image, wanted, time.monotonic() + timeout_seconds, cancelled)
+        request = _Request(path, stand_in, image, to_read, time.monotonic() + timeout_seconds, cancelled)
         return _first_that_works(request, tools)
 
 
 def _wanted(image: Cubin, names: Collection[str] | None) -> tuple[CodeSection, ...]:
     """The sections asked for, in file order; empty ones have nothing to disassemble."""
     if names is not None:
-        known = {section.name for section in image.sections}
+        section_names = {section.name for section in image.sections}
         for name in names:
-            if name not in known:
+            if name not in section_names:
                 raise CubinError(f"cubin has no code section {name}; list its kernels to see which it has")
     return tuple(s for s in image.sections if (names is None or s.name in names) and s.code)
 
@@ -132,7 +132,7 @@ def _attempts(request: _Request, tools: Sequence[Tool]) -> Iterator[tuple[str, _
 def _first_that_works(request: _Request, tools: Sequence[Tool]) -> Disassembly:
     """The listing of the first attempt that gives every instruction."""
     failures: list[str] = []
-    last: ToolError | SassError | None = None
+    error_of_latest: ToolError | SassError | None = None
     for form, attempt, tool in _attempts(request, tools):
         remaining = request.deadline - time.monotonic()
         if remaining <= 0:
@@ -142,7 +142,7 @@ def _first_that_works(request: _Request, tools: Sequence[Tool]) -> Disassembly:
             listing = _complete(attempt(request, tool, remaining / 2), request.wanted)
         except (ToolFailedError, ToolTimeoutError, SassError) as error:
             failures.append(f"{tool} -{form}: {error}")
-            last = error
+            error_of_latest = error
             continue
         problems = tuple(
             Problem(ProblemCode.TOOL_FALLBACK, f"{failure}; used {tool} in its {form} form instead")
@@ -151,8 +151,12 @@ def _first_that_works(request: _Request, tools: Sequence[Tool]) -> Disassembly:
         _, taken_for = request.readable_by(tool)
         problems += _read_as(listing, request.cubin.arch, taken_for)
         return Disassembly(listing=listing, tool=str(tool), form=form, problems=problems)
-    kind = ToolTimeoutError if isinstance(last, ToolTimeoutError) or last is None else ToolFailedError
-    raise kind("no disassembler could read this cubin: " + "; ".join(failures)) from last
+    kind = (
+        ToolTimeoutError
+        if isinstance(error_of_latest, ToolTimeoutError) or error_of_latest is None
+        else ToolFailedError
+    )
+    raise kind("no disassembler could read this cubin: " + "; ".join(failures)) from error_of_latest
 
 
 def _read_as(listing: Listing, arch: str, taken_for: str) -> tuple[Problem, ...]:
@@ -241,10 +245,10 @@ def _json(request: _Request, tool: Tool, seconds: float) -> Listing:
 
 def _with_commas(listing: Listing) -> Listing:
     """The listing with a comma between a destination and the address behind it."""
-    known: dict[SassLine, SassLine] = {}
+    corrected: dict[SassLine, SassLine] = {}
     for line in {line for lines in listing.values() for line in lines}:
-        known[line] = line._replace(operands=_LOST_COMMA.sub(r"\1,[", line.operands))
-    return {name: tuple(known[line] for line in lines) for name, lines in listing.items()}
+        corrected[line] = line._replace(operands=_LOST_COMMA.sub(r"\1,[", line.operands))
+    return {name: tuple(corrected[line] for line in lines) for name, lines in listing.items()}
 
 
 def _text(request: _Request, tool: Tool, seconds: float) -> Listing:
@@ -284,10 +288,10 @@ def _split(text: str, sections: Sequence[CodeSection]) -> str:
                 raise SassError("more instructions were printed than the code has")
             start, end = end, end + len(section.code)
             rows.append(f"\t.section\t.text.{section.name}")
-        rest = row[match.end() :]
-        if _RAW_BASE_DIGITS in rest:
-            rest = _relative(rest, _RAW_BASE + start)
-        rows.append(f"/*{offset - start:04x}*/{rest}")
+        code = row[match.end() :]
+        if _RAW_BASE_DIGITS in code:
+            code = _relative(code, _RAW_BASE + start)
+        rows.append(f"/*{offset - start:04x}*/{code}")
     return "\n".join(rows)
 
 

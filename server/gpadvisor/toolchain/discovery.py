@@ -101,9 +101,9 @@ def disassemblers(arch: str, abi: int | None, *, explicit: Path | None = None) -
 def _missing(name: str, arch: str, tools: Sequence[Tool]) -> str:
     """Why no copy fits, and what to install."""
     have = ", ".join(f"{tool} ({tool.origin})" for tool in tools)
-    seen = f"{have} cannot read this architecture or ELF layout" if have else f"no copy of {name} is here"
+    reason = f"{have} cannot read this architecture or ELF layout" if have else f"no copy of {name} is here"
     verb = "update" if any(tool.origin == "wheel" for tool in tools) else "install"
-    return f"{name} for {arch} was not found: {seen}; {verb} the package nvidia-cuda-nvdisasm"
+    return f"{name} for {arch} was not found: {reason}; {verb} the package nvidia-cuda-nvdisasm"
 
 
 def _number(arch: str) -> str:

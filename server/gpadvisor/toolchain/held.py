@@ -36,7 +36,7 @@ def held_to(job: Job, compiler: Path) -> Folders | None:
             "the kernel of this machine cannot hold a compiler to the open folders (that takes Landlock, "
             "Linux 5.13); compile the source yourself, and ask about the cubin"
         )
-    programs = [compiler, *(Path(found) for name in _HOST_COMPILERS if (found := shutil.which(name)))]
+    programs = [compiler, *(Path(path) for name in _HOST_COMPILERS if (path := shutil.which(name)))]
     brought = [
         Path(sys.prefix),
         Path(sys.base_prefix),
@@ -51,8 +51,8 @@ def held_to(job: Job, compiler: Path) -> Folders | None:
 
 def _top(program: Path) -> Path:
     """The folder that a program was installed in, as far as that is for programs alone."""
-    top, own = program.parent.parent, home() or Path("/")
-    return program.parent if top in {own, *own.parents} else top
+    top, home_folder = program.parent.parent, home() or Path("/")
+    return program.parent if top in {home_folder, *home_folder.parents} else top
 
 
 def _names(folders: Iterable[Path]) -> list[str]:

@@ -32,9 +32,9 @@ def project_folder(source: Path, within: Sequence[Path] = ()) -> Path:
 
     It is never larger than that of the folders ``within`` which the source is in.
     """
-    found = _project_folder(source)
+    project = _project_folder(source)
     return next(
-        (root for root in within if source.is_relative_to(root) and root.is_relative_to(found)), found
+        (root for root in within if source.is_relative_to(root) and root.is_relative_to(project)), project
     )
 
 
@@ -66,14 +66,14 @@ class ProjectHeaders:
     @cached_property
     def _by_name(self) -> dict[str, list[Path]]:
         result: dict[str, list[Path]] = {}
-        seen = 0
+        entries = 0
         for folder, names, files in os.walk(self.project):
             names[:] = sorted(name for name in names if not name.startswith(".") and name not in _SKIPPED)
-            seen += len(names) + len(files)
+            entries += len(names) + len(files)
             for name in files:
                 if os.path.splitext(name)[1] in _SUFFIXES:  # noqa: PTH122  # a Path for each file is slow
                     result.setdefault(name, []).append(Path(folder))
-            if seen > MAX_ENTRIES:
+            if entries > MAX_ENTRIES:
                 break
         return result
 
@@ -90,10 +90,10 @@ class ProjectHeaders:
         return min(folders, key=lambda folder: (_distance(folder, source.parent), str(folder)), default=None)
 
 
-def _distance(one: Path, other: Path) -> int:
+def _distance(path: Path, base: Path) -> int:
     """Steps from one folder to another."""
-    common = len(os.path.commonpath((one, other))) if one.is_absolute() and other.is_absolute() else 0
-    return str(one)[common:].count("/") + str(other)[common:].count("/")
+    common = len(os.path.commonpath((path, base))) if path.is_absolute() and base.is_absolute() else 0
+    return str(path)[common:].count("/") + str(base)[common:].count("/")
 
 
 def included(text: str) -> Iterator[tuple[bool, str]]:

@@ -97,11 +97,11 @@ def mirror(root: Path, folder: Path, changed: Path, text: str) -> Overlay:
     for name in _beside(root):
         (folder / name).symlink_to(root.parent / name)
     folder /= root.name or "root"
-    seen = 0
+    entries = 0
     for place, names, files in os.walk(root):
         names[:] = sorted(name for name in names if name not in _SKIPPED)
-        seen += len(names) + len(files)
-        if seen > MAX_MIRRORED:
+        entries += len(names) + len(files)
+        if entries > MAX_MIRRORED:
             raise SourceError(
                 f"{root} holds more than {MAX_MIRRORED} files, too many to try a change of "
                 f"{changed.name} in; open the folder of one project"

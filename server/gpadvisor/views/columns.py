@@ -63,9 +63,12 @@ def columns(program: Program, profile: KernelProfile) -> Columns | None:
         name = next((name for name in names if name in profile.pc_metrics), None)
         if name is None:
             return None
-        found = [metric(profile, name, function) for function in functions]
+        of_functions = [metric(profile, name, function) for function in functions]
         return np.concatenate(
-            [np.zeros(size) if one is None else one for one, size in zip(found, sizes, strict=True)]
+            [
+                np.zeros(size) if column is None else column
+                for column, size in zip(of_functions, sizes, strict=True)
+            ]
         )
 
     warps = [executed_warps(profile, function) for function in functions]
@@ -87,8 +90,8 @@ def columns(program: Program, profile: KernelProfile) -> Columns | None:
 
 
 def _all(parts: list[Values | None]) -> Values | None:
-    known = [part for part in parts if part is not None]
-    return np.concatenate(known) if len(known) == len(parts) else None
+    present = [part for part in parts if part is not None]
+    return np.concatenate(present) if len(present) == len(parts) else None
 
 
 def _sampled(profile: KernelProfile, function: Function) -> Values:
@@ -96,8 +99,8 @@ def _sampled(profile: KernelProfile, function: Function) -> Values:
     result = np.zeros(len(function.instructions))
     if function.section in profile.sections:
         rows = profile.samples
-        here = rows.section == profile.sections.index(function.section)
-        index = (rows.pc[here].astype(np.int64) - function.start) // INSTRUCTION_BYTES
+        in_function = rows.section == profile.sections.index(function.section)
+        index = (rows.pc[in_function].astype(np.int64) - function.start) // INSTRUCTION_BYTES
         inside = (index >= 0) & (index < len(result))
-        np.add.at(result, index[inside], rows.total[here][inside].astype(np.float64))
+        np.add.at(result, index[inside], rows.total[in_function][inside].astype(np.float64))
     return result

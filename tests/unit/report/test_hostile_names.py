@@ -33,7 +33,7 @@ def test_a_blame_table_prints_no_control_character() -> None:
         def_pc=None, definition=None, def_line=None, samples=1, latency=1, distance_instructions=None,
         registers=None, pruned_by=None, detail=EVIL, function=EVIL,
     )  # fmt: skip
-    assert is_safe(render_blame_text(EVIL, [row], shown=None, width=80))
+    assert is_safe(render_blame_text(EVIL, [row], limit=None, width=80))
 
 
 def test_a_blame_table_for_programs_is_no_formula_and_moves_no_cursor() -> None:

@@ -17,7 +17,7 @@ BY_CODE: Final[Mapping[str, RunRule]] = {rule.code: rule for rule in RUN_RULES}
 def run_findings(timeline: Timeline) -> tuple[RunFinding, ...]:
     """What is worth telling of a run, what gives most first; each as if it were changed alone."""
     facts = RunFacts(timeline)
-    found = [
+    findings = [
         RunFinding(
             code=rule.code,
             slug=rule.slug,
@@ -37,4 +37,6 @@ def run_findings(timeline: Timeline) -> tuple[RunFinding, ...]:
         for match in rule.match(facts)
         if (speedup := facts.worth(match)) is not None
     ]
-    return tuple(sorted(found, key=lambda one: (-one.speedup.expected, one.code, one.title)))
+    return tuple(
+        sorted(findings, key=lambda finding: (-finding.speedup.expected, finding.code, finding.title))
+    )

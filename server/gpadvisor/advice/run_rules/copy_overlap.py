@@ -122,9 +122,12 @@ def _why(facts: RunFacts, mine: NDArray[np.intp]) -> str:
     calls = facts.launching[mine]
     names = Counter(facts.call_name(int(facts.calls.name[call])) for call in calls[calls >= 0].tolist())
     pageable = bool((facts.work.pageable[mine] == 1).all())
-    said = [f"of {names.most_common(1)[0][0]}" if names else "", "of pageable memory" if pageable else ""]
-    said = [one for one in said if one]
-    return f" ({', '.join(said)})" if said else ""
+    properties = [
+        f"of {names.most_common(1)[0][0]}" if names else "",
+        "of pageable memory" if pageable else "",
+    ]
+    properties = [words for words in properties if words]
+    return f" ({', '.join(properties)})" if properties else ""
 
 
 RULE: Final = RunRule(

@@ -76,9 +76,9 @@ class ThreadCalls:
         before = self.blocked if blocked else self.in_call
         if not len(self.start):
             return np.zeros(len(when), np.int64)
-        at = np.searchsorted(self.start, when, side="right") - 1
-        inside = np.minimum(when, self.end[at]) - self.start[at]
-        return np.where(at < 0, 0, before[at] + inside * counted[at])
+        stretch = np.searchsorted(self.start, when, side="right") - 1
+        inside = np.minimum(when, self.end[stretch]) - self.start[stretch]
+        return np.where(stretch < 0, 0, before[stretch] + inside * counted[stretch])
 
 
 class RunFacts:
@@ -105,20 +105,23 @@ class RunFacts:
     @cached_property
     def launching(self) -> Times:
         """By row of work the row of the call that launched it, -1 where it is not known."""
-        known = np.flatnonzero(self.calls.correlation >= 0)
-        order = known[np.argsort(self.calls.correlation[known], kind="stable")]
+        correlated = np.flatnonzero(self.calls.correlation >= 0)
+        order = correlated[np.argsort(self.calls.correlation[correlated], kind="stable")]
         numbers = self.calls.correlation[order]
         if not len(numbers):
             return np.full(len(self.work.start_ns), -1)
-        at = np.minimum(np.searchsorted(numbers, self.work.correlation), len(numbers) - 1)
-        return np.where(numbers[at] == self.work.correlation, order[at], -1)
+        position = np.minimum(np.searchsorted(numbers, self.work.correlation), len(numbers) - 1)
+        return np.where(numbers[position] == self.work.correlation, order[position], -1)
 
     @cached_property
     def launch_place(self) -> Times:
         """By row of work the place of the application that launched it."""
         if self.timeline.launched_at:
-            at = self.timeline.launched_at
-            return np.array([at.get(one, NOWHERE) for one in self.work.correlation.tolist()], np.int64)
+            place_of = self.timeline.launched_at
+            return np.array(
+                [place_of.get(correlation, NOWHERE) for correlation in self.work.correlation.tolist()],
+                np.int64,
+            )
         return self._of_call(self.calls.place)
 
     @cached_property

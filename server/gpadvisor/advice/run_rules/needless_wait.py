@@ -86,15 +86,15 @@ class _Waits:
 
 
 def _match(facts: RunFacts) -> Iterator[RunMatch]:
-    found: dict[int, _Waits] = {}
+    cost_by_place: dict[int, _Waits] = {}
     needed = set[int]()
     for thread, calls in facts.threads.items():
         waits = np.flatnonzero(facts.is_wait[calls.name])
         if len(waits):
             needless = _needless(facts, calls, waits)
             needed |= set(calls.place[waits[~needless]].tolist()) - {NOWHERE}
-            _add(facts, thread, waits[needless], found)
-    for place, cost in found.items():
+            _add(facts, thread, waits[needless], cost_by_place)
+    for place, cost in cost_by_place.items():
         if place not in needed and cost.expected_ns:
             name = cost.names.most_common(1)[0][0]
             times = "call" if cost.calls == 1 else "calls"
@@ -131,22 +131,22 @@ def _needless(facts: RunFacts, calls: ThreadCalls, waits: NDArray[np.intp]) -> N
     work = facts.work
     copied = np.sort(work.end_ns[work.operation == Operation.TO_HOST])
     moved = np.sort(work.start_ns[work.operation == Operation.MIGRATION])
-    taken = _between(copied, before, calls.end[waits]) | _between(moved, before, until)
+    needed = _between(copied, before, calls.end[waits]) | _between(moved, before, until)
     following = np.minimum(waits + 1, len(calls.name) - 1)
-    return np.asarray(~(taken | facts.is_timed[calls.name[following]]))
+    return np.asarray(~(needed | facts.is_timed[calls.name[following]]))
 
 
 def _between(times: Times, after: Times, until: Times) -> NDArray[np.bool_]:
     return np.searchsorted(times, until, side="right") > np.searchsorted(times, after, side="right")
 
 
-def _add(facts: RunFacts, thread: int, waits: NDArray[np.intp], found: dict[int, _Waits]) -> None:
+def _add(facts: RunFacts, thread: int, waits: NDArray[np.intp], cost_by_place: dict[int, _Waits]) -> None:
     """The cost of a thread's waits, by place."""
     calls = facts.threads[thread]
     begins, ends, ending = facts.gaps
     by = facts.launch_thread[ending]
-    own = (by == thread) | (by == -1)
-    begins, ends, ended_at = begins[own], ends[own], facts.launch_place[ending[own]]
+    of_thread = (by == thread) | (by == -1)
+    begins, ends, ended_at = begins[of_thread], ends[of_thread], facts.launch_place[ending[of_thread]]
     length = calls.end - calls.start
     holds = np.flatnonzero(calls.is_blocking)
     for place in np.unique(calls.place[waits]).tolist():
@@ -154,13 +154,13 @@ def _add(facts: RunFacts, thread: int, waits: NDArray[np.intp], found: dict[int,
         waited = int(length[mine].sum())
         if waited < facts.least_ns:
             continue
-        cost = found.setdefault(place, _Waits())
+        cost = cost_by_place.setdefault(place, _Waits())
         cost.calls += len(mine)
         cost.waited_ns += waited
         for name, number in zip(*np.unique(calls.name[mine], return_counts=True), strict=True):
             cost.names[facts.call_name(int(name))] += int(number)
-        others = np.setdiff1d(holds, mine)
-        saved, behind = _ahead(calls.end[mine], length[mine], calls.end[others], begins, ends)
+        remaining = np.setdiff1d(holds, mine)
+        saved, behind = _ahead(calls.end[mine], length[mine], calls.end[remaining], begins, ends)
         cost.expected_ns += saved
         cost.high_ns += behind
         cost.low_ns += _first_gaps(calls, mine, begins, ends)
@@ -169,22 +169,22 @@ def _add(facts: RunFacts, thread: int, waits: NDArray[np.intp], found: dict[int,
             cost.ended_ns[int(ended_at[gap])] += int(ends[gap] - begins[gap])
 
 
-def _ahead(waits: Times, waited: Times, others: Times, begins: Times, ends: Times) -> tuple[float, float]:
+def _ahead(waits: Times, waited: Times, remaining: Times, begins: Times, ends: Times) -> tuple[float, float]:
     """What a host that is ahead by what it waited takes from gaps, and all gaps until its next other wait."""
-    times = np.concatenate([waits, others, ends])
-    kind = np.repeat([0, 1, 2], [len(waits), len(others), len(ends)])
-    value = np.concatenate([waited, np.zeros(len(others), np.int64), ends - begins])
+    times = np.concatenate([waits, remaining, ends])
+    kind = np.repeat([0, 1, 2], [len(waits), len(remaining), len(ends)])
+    value = np.concatenate([waited, np.zeros(len(remaining), np.int64), ends - begins])
     order = np.lexsort((kind, times))
     lead = saved = behind = 0
     is_after = False
-    for what, amount in zip(kind[order].tolist(), value[order].tolist(), strict=True):
-        if what == 0:
+    for event, amount in zip(kind[order].tolist(), value[order].tolist(), strict=True):
+        if event == 0:
             lead, is_after = lead + amount, True
-        elif what == 1:
+        elif event == 1:
             lead, is_after = 0, False
         elif is_after:
-            taken = min(amount, lead)
-            lead, saved, behind = lead - taken, saved + taken, behind + amount
+            used = min(amount, lead)
+            lead, saved, behind = lead - used, saved + used, behind + amount
     return float(saved), float(behind)
 
 
@@ -192,11 +192,11 @@ def _first_gaps(calls: ThreadCalls, waits: NDArray[np.intp], begins: Times, ends
     """Of the first gap that ends behind each wait the time in calls of CUDA, as long as it waited at most."""
     if not len(ends):
         return 0.0
-    at = np.searchsorted(ends, calls.end[waits], side="right")
-    known = at < len(ends)
-    at, waits = at[known], waits[known]
-    at, first = np.unique(at, return_index=True)
-    inside = calls.passed(ends[at]) - calls.passed(begins[at])
+    gap = np.searchsorted(ends, calls.end[waits], side="right")
+    before_gap = gap < len(ends)
+    gap, waits = gap[before_gap], waits[before_gap]
+    gap, first = np.unique(gap, return_index=True)
+    inside = calls.passed(ends[gap]) - calls.passed(begins[gap])
     return float(np.minimum(inside, (calls.end - calls.start)[waits[first]]).sum())
 
 

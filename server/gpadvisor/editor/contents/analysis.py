@@ -77,8 +77,8 @@ def advise_wanted(
     if analysis.profile is not None:
         seen_sources.remember(analysis.sha256, make_places(sources, request.root).local, sources.local)
     texts = _baselines(analysis, sources, request, cache)
-    known = {file: one.text for file, one in texts.items() if one.text is not None}
-    sources = replace(sources, profiled={**known, **sources.profiled})
+    profiled = {file: text.text for file, text in texts.items() if text.text is not None}
+    sources = replace(sources, profiled={**profiled, **sources.profiled})
     advised = advise_analysis(analysis, sources, request, progress, cache, _kernel_files(analysis))
     advised = in_traced_run(advised, request, progress, cache)
     progress("putting findings on their lines")
@@ -115,10 +115,12 @@ def _shown(advised: AdvisedFile, texts: Mapping[str, ProfiledText], places: Plac
         else replace(kernel_input, place=_defined(definitions[kernel_input.kernel], places))
         for kernel_input in _kernels(advised, facts, texts_then, places)
     ]
-    lines = [kernel_lines(one.advised.analysed.context, list(one.rows), places) for one in kernels]
-    comments = {places.name(file): found for file, found in advised.comments.items()}
-    found = findings(kernels, FindingSources(places=places, texts=texts, facts=facts, comments=comments))
-    files = _files(found, lines, kernels, texts, places, advised.sources.now)
+    lines = [kernel_lines(kernel.advised.analysed.context, list(kernel.rows), places) for kernel in kernels]
+    comments = {places.name(file): file_comments for file, file_comments in advised.comments.items()}
+    file_findings = findings(
+        kernels, FindingSources(places=places, texts=texts, facts=facts, comments=comments)
+    )
+    files = _files(file_findings, lines, kernels, texts, places, advised.sources.now)
     notes = tool_notes(advised.advice, kernels, texts, _deepest(analysis.kernels, places))
     profile = analysis.profile
     return EditorAnalysis(
@@ -127,7 +129,7 @@ def _shown(advised: AdvisedFile, texts: Mapping[str, ProfiledText], places: Plac
         collector=None if profile is None else profile.collector,
         collected_at=None if profile is None else profile.created,
         kernels=tuple(
-            kernel_view(kernel, line, found, analysis.launches)
+            kernel_view(kernel, line, file_findings, analysis.launches)
             for kernel, line in zip(kernels, lines, strict=True)
         ),
         launches=launch_views(analysis.launches),
@@ -145,20 +147,20 @@ def sass_for_editor(
         GpadvisorError: the input, a tool or a setting is at fault, or there is no such kernel.
     """
     analysis = _one_kernel(path, request, progress, cache, kernel)
-    one = analysis.kernels[0]
+    analysed = analysis.kernels[0]
     compiled = path if input_kind(path) is InputKind.SOURCE else None
-    named = {
+    named_files = {
         place.file
-        for function in one.context.program.functions
+        for function in analysed.context.program.functions
         for line in dict.fromkeys(function.lines)
         if line is not None
         for place in (line.location, *(frame.call_site for frame in line.inline))
     }
-    chooser = SourceChooser([one.context.program])
-    sources = find_sources(named, analysis.profile, compiled, request, chooser=chooser)
+    chooser = SourceChooser([analysed.context.program])
+    sources = find_sources(named_files, analysis.profile, compiled, request, chooser=chooser)
     places = make_places(sources, request.root)
-    places.know(one.context.program)
-    return sass_view(one, display_name(one.demangled), places)
+    places.know(analysed.context.program)
+    return sass_view(analysed, display_name(analysed.demangled), places)
 
 
 def _one_kernel(path: Path, request: Request, progress: Progress, cache: Cache, kernel: str) -> Analysis:
@@ -190,7 +192,7 @@ def _kernels(
     """By share of GPU time, as the advice has them."""
     order = {id(advice): position for position, advice in enumerate(advised.advice.kernels)}
     kernels = sorted(advised.kernels, key=lambda kernel: order.get(id(kernel.advice), len(order)))
-    return [_kernel(one, facts, texts, places) for one in kernels]
+    return [_kernel(kernel, facts, texts, places) for kernel in kernels]
 
 
 def _defined(definition: Definition, places: Places) -> Place:
@@ -198,17 +200,17 @@ def _defined(definition: Definition, places: Places) -> Place:
 
 
 def _kernel(
-    one: AdvisedKernel, facts: Mapping[str, SourceFacts], texts: Mapping[str, str], places: Places
+    advised: AdvisedKernel, facts: Mapping[str, SourceFacts], texts: Mapping[str, str], places: Places
 ) -> KernelInput:
-    context = one.analysed.context
+    context = advised.analysed.context
     first = kernel_file(places, context.program, context.kernel)
     return KernelInput(
         kernel=context.kernel,
-        name=display_name(one.advice.name),
-        advised=one,
+        name=display_name(advised.advice.name),
+        advised=advised,
         rows=[] if context.blame is None else blame_rows(context.program, context.blame),
-        place=kernel_place(first, base_name(one.advice.name), facts, texts),
-        total=one.advice.samples.total if context.blame is not None else 0,
+        place=kernel_place(first, base_name(advised.advice.name), facts, texts),
+        total=advised.advice.samples.total if context.blame is not None else 0,
     )
 
 
@@ -229,21 +231,21 @@ def _deepest(kernels: Sequence[AnalysedKernel], places: Places) -> dict[str, int
 
 
 def _files(
-    found: FileFindings,
+    file_findings: FileFindings,
     lines: Sequence[KernelLines],
     kernels: Sequence[KernelInput],
     texts: Mapping[str, ProfiledText],
     places: Places,
-    now: Mapping[str, str],
+    texts_today: Mapping[str, str],
 ) -> tuple[FileAnalysis, ...]:
     """Every file with a finding, samples, or a kernel's definition."""
     data: dict[str, list[LineData]] = {}
-    for one in lines:
-        for place, line in one.lines.items():
+    for of_kernel in lines:
+        for place, line in of_kernel.lines.items():
             data.setdefault(place.file, []).append(line)
     names = {
         *data,
-        *found.by_file,
+        *file_findings.by_file,
         *(kernel_input.place.file for kernel_input in kernels if kernel_input.place is not None),
     }
     unknown = ProfiledText(text=None, kind=BaselineKind.UNKNOWN)
@@ -253,28 +255,32 @@ def _files(
             local=places.local.get(file),
             baseline=texts.get(file, unknown).text,
             baseline_kind=texts.get(file, unknown).kind,
-            findings=tuple(found.by_file.get(file, ())),
+            findings=tuple(file_findings.by_file.get(file, ())),
             lines=tuple(sorted(data.get(file, ()), key=lambda line: (line.line, -line.samples, line.kernel))),
-            remarks=remarks(now.get(file, "")),
+            remarks=remarks(texts_today.get(file, "")),
         )
         for file in sorted(names)
     )
 
 
-def _as_baseline(note: ToolNote, files: Sequence[FileAnalysis], now: Mapping[str, str]) -> ToolNote:
+def _as_baseline(note: ToolNote, files: Sequence[FileAnalysis], texts_today: Mapping[str, str]) -> ToolNote:
     """A note on a comment of today's text, on the line of the baseline that it stands on or above.
 
     A note on a file that shows nothing else has no line.
     """
-    at = note.place
-    if at is None:
+    place = note.place
+    if place is None:
         return note
-    file = next((analysis for analysis in files if analysis.path == at.file), None)
+    file = next((analysis for analysis in files if analysis.path == place.file), None)
     if file is None:
         return replace(note, place=None)
-    if note.code != UNUSED_SUPPRESSION or file.baseline is None or file.path not in now:
+    if note.code != UNUSED_SUPPRESSION or file.baseline is None or file.path not in texts_today:
         return note
-    found = line_map(file, now[file.path])
-    below = sorted((new, old) for old, new in (*found.kept.items(), *found.moved.items()) if new >= at.line)
+    lines_today = line_map(file, texts_today[file.path])
+    below = sorted(
+        (new, old)
+        for old, new in (*lines_today.kept.items(), *lines_today.moved.items())
+        if new >= place.line
+    )
     line = next((old for _, old in below), None)
-    return replace(note, place=None if line is None else Place(file=at.file, line=line))
+    return replace(note, place=None if line is None else Place(file=place.file, line=line))

@@ -38,9 +38,9 @@ def compared_contents(
         kernel["kernel"] = positions[id(second)]
         rest_on = [_places(suggestion) for suggestion in first.suggestions if suggestion.speedup is not None]
         for line in kernel["lines"]:
-            now, then = line["after"], line["before"]
-            line["place"] = None if now is None else [number(now["file"]), now["line"]]
-            line["text"] = _text(texts[0], then) if now is None else _text(texts[1], now)
+            new_place, then = line["after"], line["before"]
+            line["place"] = None if new_place is None else [number(new_place["file"]), new_place["line"]]
+            line["text"] = _text(texts[0], then) if new_place is None else _text(texts[1], new_place)
             line["predicted"] = [
                 index
                 for index, places in enumerate(rest_on)

@@ -153,14 +153,14 @@ def _sites(
     most = 1 if suggestion.category is Category.NOTE else _MAX_LINES
     least = max(_MIN_SHARE * kernel.total, _MIN_SAMPLES)
     enough = _COVERED * sum(site.samples for _, site in ranked)
-    shown: list[tuple[Place, _Site]] = []
+    chosen: list[tuple[Place, _Site]] = []
     covered = 0
     for place, site in ranked[:most]:
-        if shown and (covered >= enough or site.samples < least):
+        if chosen and (covered >= enough or site.samples < least):
             break
-        shown.append((place, site))
+        chosen.append((place, site))
         covered += site.samples
-    return shown, len(ranked)
+    return chosen, len(ranked)
 
 
 def _matched_sites(kernel: KernelInput, match: Match, places: Places) -> dict[Place, _Site]:
@@ -240,22 +240,22 @@ def _message(parts: Sequence[_Part]) -> str:
         text = f"Of {kernel.name} as a whole."
     matched = share_words(suggestion.matched_samples, kernel.total, kernel.name)
     text += estimate_words(suggestion.speedup, first.lines if site.rows else 1, matched)
-    others = {
+    share_of_kernel = {
         part.kernel.name: percent(part.site.samples / part.kernel.total) if part.kernel.total else ""
         for part in parts[1:]
     }
-    return text + folded_words(others)
+    return text + folded_words(share_of_kernel)
 
 
 def _title(part: _Part) -> str:
     """The pattern that stands on this line, where the suggestion is about several kinds of it."""
     match = part.kernel.advised.matches.get(part.suggestion.code)
-    known = {} if match is None else match.titles
+    titles = {} if match is None else match.titles
     places = [(row.function, row.cause, row.samples) for row in part.site.rows]
     counts: Counter[str] = Counter()
     for function, index, weight in (*places, *((*entry[:2], 1) for entry in part.site.static)):
         if function is not None and index is not None:
-            counts[known.get((function.id, index), part.suggestion.title)] += weight
+            counts[titles.get((function.id, index), part.suggestion.title)] += weight
     return counts.most_common(1)[0][0] if counts else part.suggestion.title
 
 
@@ -273,7 +273,7 @@ def _sampled(part: _Part) -> str:
     return sampled_message(
         share=share_words(part.site.samples, part.kernel.total, part.kernel.name),
         waited=names if mostly else "",
-        taken=names,
+        waiting=names,
         reasons=most,
     )
 
@@ -304,13 +304,13 @@ class _Pair:
 def _pairs(part: _Part, places: Places) -> list[Related]:
     pairs: dict[tuple[object, ...], _Pair] = {}
     for row in part.site.rows:
-        at = None if row.function is None or row.use is None else places.of(row.function, row.use)
-        if at is None or row.use is None or row.cause is None:
+        place = None if row.function is None or row.use is None else places.of(row.function, row.use)
+        if place is None or row.use is None or row.cause is None:
             continue
         blamed = row.role is Role.BLAMED
         kind = row.kind if blamed else row.reason
-        key = at, opcode(row.instruction(row.cause)), opcode(row.instruction(row.use)), blamed, kind
-        pair = pairs.setdefault(key, _Pair(row=row, at=at))
+        key = place, opcode(row.instruction(row.cause)), opcode(row.instruction(row.use)), blamed, kind
+        pair = pairs.setdefault(key, _Pair(row=row, at=place))
         pair.samples += row.samples
         pair.uses.add(row.use)
         if row.distance is not None:
@@ -344,7 +344,7 @@ def _inlined(part: _Part, place: Place, places: Places) -> list[Related]:
         return []
     entry = function.lines[index]
     sites = places.call_sites(function, index)
-    relateds = [Related(place=at, message="inlined into the kernel from here") for at in sites[:_INLINED]]
+    relateds = [Related(place=site, message="inlined into the kernel from here") for site in sites[:_INLINED]]
     if entry is not None:
         inner = places.chain(entry)[:1]
         if inner and inner[0] != place:
@@ -360,8 +360,8 @@ def _token(part: _Part, place: Place, facts: Mapping[str, SourceFacts]) -> str |
     if source_facts is None or BY_CODE[part.suggestion.code].naming is not name_arithmetic:
         return None
     tokens = [*source_facts.double_literals, *source_facts.divisions]
-    here = list(dict.fromkeys(token.text for token in tokens if token.line == place.line))
-    return here[0] if len(here) == 1 else None
+    texts = list(dict.fromkeys(token.text for token in tokens if token.line == place.line))
+    return texts[0] if len(texts) == 1 else None
 
 
 def _suppressed(parts: Sequence[_Part], place: Place, sources: FindingSources) -> str | None:

@@ -47,11 +47,13 @@ def kernel_view(
     """One kernel."""
     advice = kernel.advised.advice
     open_ones = [suggestion for suggestion in advice.suggestions if suggestion.suppressed is None]
-    best = next((one for one in open_ones if one.speedup is not None), None)
+    best = next((suggestion for suggestion in open_ones if suggestion.speedup is not None), None)
     groups = [group for group in advice.groups if len(group.suggestions) > 1]
     together = max(groups, key=lambda group: group.speedup.expected, default=None)
     assumed = [problem for problem in advice.problems if problem.code is ProblemCode.COMPILE_ASSUMPTION]
-    others = [one for one in advice.problems if one.code is not ProblemCode.COMPILE_ASSUMPTION]
+    not_assumed = [
+        problem for problem in advice.problems if problem.code is not ProblemCode.COMPILE_ASSUMPTION
+    ]
     modelled = advice.evidence is Evidence.MODELLED
     return KernelView(
         kernel=kernel.kernel,
@@ -71,7 +73,7 @@ def kernel_view(
         samples=advice.samples.total,
         latency=advice.samples.latency,
         unplaced=lines.unplaced if kernel.total else advice.samples.total,
-        suggestions=tuple(_suggestion(one) for one in advice.suggestions),
+        suggestions=tuple(_suggestion(suggestion) for suggestion in advice.suggestions),
         best=None if best is None else findings.leading.get((kernel.kernel, best.code)),
         best_code=None if best is None else best.code,
         best_speedup=None if best is None else best.speedup,
@@ -81,8 +83,10 @@ def kernel_view(
         stalls=lines.stalls or tuple(_stall(stall) for stall in advice.stalls),
         hidden=advice.hidden,
         rejected=tuple((rejection.code, rejection.reason) for rejection in advice.rejected),
-        assumptions=tuple(one.message for one in assumed) if modelled else (),
-        problems=tuple(one.message for one in (others if modelled else (*others, *assumed))),
+        assumptions=tuple(problem.message for problem in assumed) if modelled else (),
+        problems=tuple(
+            problem.message for problem in (not_assumed if modelled else (*not_assumed, *assumed))
+        ),
     )
 
 
@@ -129,9 +133,9 @@ def _launch_words(advice: KernelAdvice, summaries: Sequence[LaunchSummary]) -> s
         return f"modelled launch: {_size(launch)}"
     if advice.merged_launches > 1:
         return f"{advice.merged_launches} launches added up: {_size(launch)}"
-    own = [summary.launch.index for summary in summaries if summary.launch.kernel == launch.kernel]
-    number = own.index(launch.index) + 1 if launch.index in own else 1
-    return f"launch {number} of {max(len(own), 1)}: {_size(launch)}"
+    indices = [summary.launch.index for summary in summaries if summary.launch.kernel == launch.kernel]
+    number = indices.index(launch.index) + 1 if launch.index in indices else 1
+    return f"launch {number} of {max(len(indices), 1)}: {_size(launch)}"
 
 
 def launch_views(summaries: Sequence[LaunchSummary]) -> tuple[LaunchView, ...]:
@@ -203,8 +207,8 @@ def _note(problem: Problem, place: Place | None, kernels: Sequence[str] = ()) ->
     elif text.partition(" ")[0].isalpha():  # no name of a file
         text = text[:1].upper() + text[1:]
     quiet = problem.code not in _LOUD and code == OTHER_NOTE
-    at = None if quiet and problem.location is None else place
-    return ToolNote(code=code, message=f"{text}.", place=at, quiet=quiet, rule=problem.rule)
+    note_place = None if quiet and problem.location is None else place
+    return ToolNote(code=code, message=f"{text}.", place=note_place, quiet=quiet, rule=problem.rule)
 
 
 def _named(kernels: Sequence[str]) -> str:

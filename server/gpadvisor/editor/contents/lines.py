@@ -57,12 +57,12 @@ def _rows(program: Program, blame: Blame) -> Iterator[CausedLine]:
         *(column.tolist() for column in columns), strict=True
     ):
         owner = program.functions[function] if function < len(program.functions) else None
-        known = owner is not None and use != NO_INDEX
+        is_placed = owner is not None and use != NO_INDEX
         blamed = owner is not None and definition != NO_INDEX
         yield CausedLine(
             function=owner,
-            use=use if known else None,
-            cause=definition if blamed else use if known else None,
+            use=use if is_placed else None,
+            cause=definition if blamed else use if is_placed else None,
             reason=reason,
             role=roles[role],
             kind=CLASSES[kind],
@@ -104,13 +104,13 @@ def kernel_lines(context: KernelContext, rows: list[CausedLine], places: Places)
         return KernelLines(lines=_executed_lines(context, places), stalls=(), unplaced=0)
     counts = _instructions(program, places)
     lines: dict[Place, _Line] = {}
-    whole = _Line()
+    of_kernel = _Line()
     unplaced = 0
     for position, row in enumerate(rows):
-        own = None if row.function is None or row.use is None else places.of(row.function, row.use)
-        for line in (whole,) if own is None else (whole, lines.setdefault(own, _Line())):
+        own_place = None if row.function is None or row.use is None else places.of(row.function, row.use)
+        for line in (of_kernel,) if own_place is None else (of_kernel, lines.setdefault(own_place, _Line())):
             _add(line, row, position)
-        unplaced += row.samples if own is None else 0
+        unplaced += row.samples if own_place is None else 0
         if row.function is not None and row.cause is not None and row.role is not Role.UNATTRIBUTED:
             cause = places.of(row.function, row.cause)
             if cause is not None:
@@ -130,7 +130,7 @@ def kernel_lines(context: KernelContext, rows: list[CausedLine], places: Places)
             )
             for place, line in lines.items()
         },
-        stalls=_stalls(whole, blame, rows, places),
+        stalls=_stalls(of_kernel, blame, rows, places),
         unplaced=unplaced,
     )
 

@@ -39,12 +39,12 @@ def sass_view(kernel: AnalysedKernel, name: str, places: Places) -> SassView:
     names = () if blame is None else tuple(reason.name for reason in blame.reasons)
     total = 0 if blame is None else blame.total_samples
     functions: list[tuple[str, int]] = []
-    shown: list[SassInstruction] = []
+    instructions: list[SassInstruction] = []
     for function in reading_order(program, context.kernel):
-        if len(shown) >= MAX_ROWS:
+        if len(instructions) >= MAX_ROWS:
             break
-        functions.append((clean(function.demangled), len(shown)))
-        shown += _rows(function, sums, names, total, len(shown), places)
+        functions.append((clean(function.demangled), len(instructions)))
+        instructions += _rows(function, sums, names, total, len(instructions), places)
     code = sum(len(function.instructions) for function in program.functions)
     return SassView(
         kernel=context.kernel,
@@ -53,15 +53,15 @@ def sass_view(kernel: AnalysedKernel, name: str, places: Places) -> SassView:
         evidence=context.evidence,
         samples=total,
         functions=tuple(functions),
-        rows=tuple(shown),
-        truncated=code - len(shown),
+        rows=tuple(instructions),
+        truncated=code - len(instructions),
     )
 
 
 def reading_order(program: Program, kernel: str) -> Sequence[Function]:
     """The functions of a program, the kernel's own first."""
-    own = kernel_function(program, kernel)
-    return sorted(program.functions, key=lambda function: (function is not own, function.id))
+    entry = kernel_function(program, kernel)
+    return sorted(program.functions, key=lambda function: (function is not entry, function.id))
 
 
 def _sums(rows: Sequence[CausedLine]) -> Mapping[tuple[int, int], _Sums]:
@@ -90,9 +90,9 @@ def _rows(
     nothing = _Sums()
     result = []
     for index, instruction in enumerate(function.instructions[: MAX_ROWS - first]):
-        own = sums.get((function.id, index), nothing)
-        cause = max(own.causes, key=lambda position: (own.causes[position], -position), default=None)
-        reason = max(own.reasons, key=lambda at: (own.reasons[at], -at), default=None)
+        counts = sums.get((function.id, index), nothing)
+        cause = max(counts.causes, key=lambda position: (counts.causes[position], -position), default=None)
+        reason = max(counts.reasons, key=lambda number: (counts.reasons[number], -number), default=None)
         control = instruction.control
         result.append(
             SassInstruction(
@@ -103,10 +103,10 @@ def _rows(
                 write_barrier=control.write_barrier,
                 read_barrier=control.read_barrier,
                 waits=control.waits,
-                samples=own.samples,
-                latency=own.latency,
-                caused=own.caused,
-                share=own.samples / total if total else None,
+                samples=counts.samples,
+                latency=counts.latency,
+                caused=counts.caused,
+                share=counts.samples / total if total else None,
                 reason=None if reason is None else reasons[reason],
                 waits_for=None if cause is None or first + cause >= MAX_ROWS else first + cause,
                 place=places.of(function, index),

@@ -51,7 +51,9 @@ class Places:
         text = self._names.get(file)
         if text is None:
             local = self.local.get(file)
-            same = (one for one in self._names.values() if local is not None and self.local.get(one) == local)
+            same = (
+                name for name in self._names.values() if local is not None and self.local.get(name) == local
+            )
             text = self._names[file] = next(same, file)
         return text
 
@@ -87,8 +89,8 @@ class Places:
 
     def chain(self, entry: LineEntry) -> tuple[Place, ...]:
         """The location and the call sites it was inlined at, innermost first."""
-        own = () if entry.location in entry.library else (entry.location,)
-        locations = (*entry.library, *own, *(frame.call_site for frame in entry.inline))
+        written_by_user = () if entry.location in entry.library else (entry.location,)
+        locations = (*entry.library, *written_by_user, *(frame.call_site for frame in entry.inline))
         return tuple(
             Place(file=self.name(place.file), line=place.line) for place in locations if place.line > 0
         )
@@ -130,9 +132,9 @@ def kernel_file(places: Places, program: Program, kernel: str) -> Place | None:
             lines.setdefault(chain[-1].file, []).append(chain[-1].line)
     if not lines:
         return None
-    own = {file: found for file, found in lines.items() if not places.is_library(file)} or lines
-    file = max(own, key=lambda name: (len(own[name]), name))
-    return Place(file=file, line=min(own[file]))
+    user_files = {file: numbers for file, numbers in lines.items() if not places.is_library(file)} or lines
+    file = max(user_files, key=lambda name: (len(user_files[name]), name))
+    return Place(file=file, line=min(user_files[file]))
 
 
 def kernel_place(
@@ -158,7 +160,7 @@ def kernel_place(
 
 def _head(first: Place, name: str, text: str | None) -> int | None:
     """The line of the function that a kernel of Python or Julia was made of: compilers add to its name."""
-    pattern = next((one for suffix, one in _HEADS.items() if first.file.lower().endswith(suffix)), None)
+    pattern = next((head for suffix, head in _HEADS.items() if first.file.lower().endswith(suffix)), None)
     if pattern is None or text is None:
         return None
     lines = split_lines(text)[: first.line]
@@ -188,18 +190,18 @@ def baselines(
     """
     texts: dict[str, ProfiledText] = {}
     for file in files:
-        now = sources.local.get(file)
+        text_today = sources.local.get(file)
         if file in sources.profiled:
             kind = BaselineKind.HASHED if file in unproved else BaselineKind.EMBEDDED
             texts[file] = ProfiledText(text=sources.profiled[file], kind=kind)
-        elif now is None:
+        elif text_today is None:
             texts[file] = ProfiledText(text=None, kind=BaselineKind.UNKNOWN)
         elif compiled:
-            texts[file] = ProfiledText(text=now, kind=BaselineKind.COMPILED)
-        elif _same_hash(profile, file, now):
-            texts[file] = ProfiledText(text=now, kind=BaselineKind.EMBEDDED)
+            texts[file] = ProfiledText(text=text_today, kind=BaselineKind.COMPILED)
+        elif _same_hash(profile, file, text_today):
+            texts[file] = ProfiledText(text=text_today, kind=BaselineKind.EMBEDDED)
         else:
-            text = _first_seen(cache, sha256, file, places.root, now)
+            text = _first_seen(cache, sha256, file, places.root, text_today)
             texts[file] = ProfiledText(text=text, kind=BaselineKind.HASHED)
     return texts
 
@@ -212,10 +214,10 @@ def _same_hash(profile: Profile | None, file: str, text: str) -> bool:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() == source.sha256
 
 
-def _first_seen(cache: Cache, sha256: str, file: str, root: Path, now: str) -> str:
+def _first_seen(cache: Cache, sha256: str, file: str, root: Path, text: str) -> str:
     key = cache.key("baseline", {"profile": sha256, "file": file, "root": str(root)})
     stored = cache.get(key)
     if stored is not None:
         return stored.decode("utf-8", "replace")
-    cache.put(key, now.encode("utf-8", "replace"))
-    return now
+    cache.put(key, text.encode("utf-8", "replace"))
+    return text

@@ -54,9 +54,9 @@ def opcode(instruction: Instruction) -> str:
 
 def opcodes(names: Iterable[str]) -> str:
     """The first few different mnemonics."""
-    known = list(dict.fromkeys(names))
-    more = f" and {len(known) - _OPCODES} more" if len(known) > _OPCODES else ""
-    return ", ".join(known[:_OPCODES]) + more
+    distinct = list(dict.fromkeys(names))
+    more = f" and {len(distinct) - _OPCODES} more" if len(distinct) > _OPCODES else ""
+    return ", ".join(distinct[:_OPCODES]) + more
 
 
 def resource(definition: Instruction, use: Instruction, kind: DependencyClass) -> str:
@@ -106,10 +106,10 @@ def use_words(
 
 def _at_barrier(definition: Instruction, use: Instruction) -> str:
     """Who waits for whom: the sampled instruction is the barrier itself, or the one right behind it."""
-    here = "at" if use.info.opclass in _BARRIERS else "before"
-    others = "for the others to arrive" if definition.info.opclass in _BARRIERS else "for warps still at "
+    position = "at" if use.info.opclass in _BARRIERS else "before"
+    what_for = "for the others to arrive" if definition.info.opclass in _BARRIERS else "for warps still at "
     slow = "" if definition.info.opclass in _BARRIERS else opcode(definition)
-    return f"warps wait here, {here} {opcode(use)}, {others}{slow}"
+    return f"warps wait here, {position} {opcode(use)}, {what_for}{slow}"
 
 
 def _apart(distances: Sequence[int]) -> str:
@@ -135,11 +135,11 @@ def share_words(samples: int, total: int, kernel: str) -> str:
     return f"{percent(samples / total) if total else '0 %'} of the samples of {clean(kernel)}"
 
 
-def sampled_message(*, share: str, waited: str, taken: str, reasons: str) -> str:
+def sampled_message(*, share: str, waited: str, waiting: str, reasons: str) -> str:
     """Where the samples are: blamed ones wait for an instruction, others are at it."""
     if waited:
         return f"{share} wait for {waited} on this line ({reasons})."
-    return f"{share} are at {taken} on this line ({reasons})."
+    return f"{share} are at {waiting} on this line ({reasons})."
 
 
 def estimate_words(estimate: Estimate | None, lines: int, matched: str) -> str:
@@ -159,13 +159,13 @@ def static_message(names: Sequence[str], details: Sequence[str]) -> str:
     return f"{where}{sentence}. No gain is known, as nothing was sampled."
 
 
-def folded_words(others: Mapping[str, str]) -> str:
+def folded_words(share_of_kernel: Mapping[str, str]) -> str:
     """What the other kernels that share the line have of it."""
-    if not others:
+    if not share_of_kernel:
         return ""
-    shown = [f"{clean(name)} {share}".strip() for name, share in list(others.items())[:3]]
-    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
-    return f" Also in {', '.join(shown)}{more}."
+    parts = [f"{clean(name)} {share}".strip() for name, share in list(share_of_kernel.items())[:3]]
+    more = f" and {len(share_of_kernel) - 3} more" if len(share_of_kernel) > 3 else ""
+    return f" Also in {', '.join(parts)}{more}."
 
 
 def trace_of(advice: KernelAdvice) -> str:

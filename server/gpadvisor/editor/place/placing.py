@@ -137,9 +137,9 @@ def place(file: FileAnalysis, text: str) -> PlacedFile:
         path=file.path,
         local=file.local,
         baseline_kind=file.baseline_kind,
-        findings=tuple(one for one in findings if not result.is_deleted(one.finding.line)),
+        findings=tuple(placed for placed in findings if not result.is_deleted(placed.finding.line)),
         lines=tuple(sample for sample in samples if not result.is_deleted(sample.data.line)),
-        deleted_findings=tuple(one for one in findings if result.is_deleted(one.finding.line)),
+        deleted_findings=tuple(placed for placed in findings if result.is_deleted(placed.finding.line)),
         deleted_lines=tuple(
             placed_line for placed_line in samples if result.is_deleted(placed_line.data.line)
         ),
@@ -153,23 +153,23 @@ def line_map(file: FileAnalysis, text: str) -> LineMap:
     if file.baseline is None or file.baseline_kind is BaselineKind.UNKNOWN:
         return LineMap(line_count=lines, kept={}, moved={}, edited={}, kind=BaselineKind.UNKNOWN)
     before = _line_count(file.baseline)
-    kept: dict[int, int] = {}
+    unchanged: dict[int, int] = {}
     moved: dict[int, int] = {}
     edited: dict[int, int] = {}
     if text == file.baseline:
-        kept = {line: line for line in range(1, lines + 1)}
+        unchanged = {line: line for line in range(1, lines + 1)}
     elif max(len(text), len(file.baseline)) > MAX_CHARACTERS or max(lines, before) > MAX_LINES:
         edited = {line: min(line, lines) for line in range(1, before + 1)}
     else:
         comment = "#" if file.path.lower().endswith(HASH_SUFFIXES) else "//"
-        kept, moved, edited = _compared(file.baseline, text, comment)
+        unchanged, moved, edited = _compared(file.baseline, text, comment)
     return LineMap(
         line_count=lines,
-        kept=kept,
+        kept=unchanged,
         moved=moved,
         edited=edited,
         kind=file.baseline_kind,
-        _survivors=tuple(sorted(kept.items())),
+        _survivors=tuple(sorted(unchanged.items())),
     )
 
 
@@ -189,12 +189,12 @@ def _compared(
     baseline: str, text: str, comment: str
 ) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
     """Lines kept, moved and edited; several profiles of one source have the same baseline."""
-    old, known = _baseline_keys(baseline, comment)
-    new = line_keys(text, known, comment)
-    kept = match_in_order(old, new)
-    moved = match_moved(old, new, kept)
-    edited = _edited(old, new, kept, moved)
-    return _from_one(kept), _from_one(moved), _from_one(edited)
+    old, replaced = _baseline_keys(baseline, comment)
+    new = line_keys(text, replaced, comment)
+    unchanged = match_in_order(old, new)
+    moved = match_moved(old, new, unchanged)
+    edited = _edited(old, new, unchanged, moved)
+    return _from_one(unchanged), _from_one(moved), _from_one(edited)
 
 
 def _from_one(mapping: Mapping[int, int]) -> dict[int, int]:
@@ -202,21 +202,21 @@ def _from_one(mapping: Mapping[int, int]) -> dict[int, int]:
 
 
 def _edited(
-    old: Sequence[str], new: Sequence[str], kept: Mapping[int, int], moved: Mapping[int, int]
+    old: Sequence[str], new: Sequence[str], unchanged: Mapping[int, int], moved: Mapping[int, int]
 ) -> dict[int, int]:
     """Lines whose text is another now: by likeness to the lines that stand in their place, else in order."""
     claimed = set(moved.values())
     result: dict[int, int] = {}
     start_old = start_new = 0
-    left = _MAX_PAIRS
-    for at_old, at_new in (*sorted(kept.items()), (len(old), len(new))):
+    pairs_left = _MAX_PAIRS
+    for at_old, at_new in (*sorted(unchanged.items()), (len(old), len(new))):
         if at_old > start_old and at_new > start_new:
             gone = [index for index in range(start_old, at_old) if index not in moved and old[index]]
             came = [
                 position for position in range(start_new, at_new) if position not in claimed and new[position]
             ]
-            left -= len(gone) * len(came)
-            alike = left >= 0 and len(gone) <= _MAX_GAP and len(came) <= _MAX_GAP
+            pairs_left -= len(gone) * len(came)
+            alike = pairs_left >= 0 and len(gone) <= _MAX_GAP and len(came) <= _MAX_GAP
             result.update(_paired(old, new, gone, came) if alike else zip(gone, came, strict=False))
         start_old, start_new = at_old + 1, at_new + 1
     return result
@@ -228,13 +228,13 @@ def _paired(old: Sequence[str], new: Sequence[str], gone: list[int], came: list[
     after = {position: _words(new[position]) for position in came}
     likeness = sorted((-_likeness(before[a], after[b]), abs(a - b), a, b) for a in gone for b in came)
     pairs: dict[int, int] = {}
-    taken: set[int] = set()
+    used: set[int] = set()
     for negative, _, a, b in likeness:
-        if -negative >= _SIMILAR and a not in pairs and b not in taken:
+        if -negative >= _SIMILAR and a not in pairs and b not in used:
             pairs[a] = b
-            taken.add(b)
-    rest = (at for at in came if at not in taken)
-    pairs.update(zip((at for at in gone if at not in pairs), rest, strict=False))
+            used.add(b)
+    unpaired = (line for line in came if line not in used)
+    pairs.update(zip((line for line in gone if line not in pairs), unpaired, strict=False))
     return pairs
 
 
@@ -246,13 +246,13 @@ def _words(line: str) -> frozenset[str]:
     }
 
 
-def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
+def _likeness(first: frozenset[str], second: frozenset[str]) -> float:
     """Share of what both have: the Dice coefficient."""
-    return 2 * len(one & other) / (len(one) + len(other)) if one or other else 0.0
+    return 2 * len(first & second) / (len(first) + len(second)) if first or second else 0.0
 
 
-def _placed(finding: Finding, found: LineMap, lines: Sequence[str]) -> PlacedFinding:
-    line, freshness = found.now(finding.line)
+def _placed(finding: Finding, lines_today: LineMap, lines: Sequence[str]) -> PlacedFinding:
+    line, freshness = lines_today.now(finding.line)
     text = lines[line - 1] if line <= len(lines) else ""
     fresh = freshness is not Freshness.EDITED
     start, end = extent(text, finding.token if fresh else None)
@@ -262,12 +262,12 @@ def _placed(finding: Finding, found: LineMap, lines: Sequence[str]) -> PlacedFin
         start=start,
         end=end,
         freshness=freshness,
-        moved=finding.line in found.moved,
+        moved=finding.line in lines_today.moved,
     )
 
 
-def _placed_line(data: LineData, found: LineMap) -> PlacedLine:
-    line, freshness = found.now(data.line)
+def _placed_line(data: LineData, lines_today: LineMap) -> PlacedLine:
+    line, freshness = lines_today.now(data.line)
     return PlacedLine(data=data, line=line, freshness=freshness)
 
 
@@ -292,17 +292,17 @@ def place_now(place_then: Place, files: Mapping[str, PlacedFile]) -> Place:
 
 
 def related_now(
-    related: Sequence[Related], files: Mapping[str, PlacedFile], own: Place | None = None
+    related: Sequence[Related], files: Mapping[str, PlacedFile], own_place: Place | None = None
 ) -> tuple[Related, ...]:
     """Related places in today's texts; one whose line was edited says so, but for the ``own`` line."""
-    return tuple(_related_now(entry, files, own) for entry in related)
+    return tuple(_related_now(entry, files, own_place) for entry in related)
 
 
-def _related_now(entry: Related, files: Mapping[str, PlacedFile], own: Place | None) -> Related:
+def _related_now(entry: Related, files: Mapping[str, PlacedFile], own_place: Place | None) -> Related:
     file = files.get(entry.place.file)
     if file is None:
         return entry
     line, freshness = file.map.now(entry.place.line)
-    edited = freshness is Freshness.EDITED and entry.place != own
+    edited = freshness is Freshness.EDITED and entry.place != own_place
     sentence = f"{entry.message} (edited since the profile)" if edited else entry.message
     return Related(place=replace(entry.place, line=line), message=sentence)

@@ -20,11 +20,11 @@ def quieted(file: PlacedFile, text: str) -> PlacedFile:
     comments = suppression_comments(file.path, text.encode("utf-8", "replace"), None)
     reasons = {(code, comment.first_line): comment.reason for comment in comments for code in comment.codes}
 
-    def heard(one: PlacedFinding) -> PlacedFinding:
-        reason = reasons.get((one.finding.code, one.line))
-        if reason is None or one.finding.suppressed is not None:
-            return one
-        return replace(one, finding=replace(one.finding, suppressed=reason))
+    def heard(placed: PlacedFinding) -> PlacedFinding:
+        reason = reasons.get((placed.finding.code, placed.line))
+        if reason is None or placed.finding.suppressed is not None:
+            return placed
+        return replace(placed, finding=replace(placed.finding, suppressed=reason))
 
     return replace(file, findings=tuple(map(heard, file.findings)))
 
@@ -35,7 +35,7 @@ def is_useful(note: ToolNote, file: PlacedFile, files: Iterable[PlacedFile]) -> 
         return False
     line = file.map.now(note.place.line)[0]
     return any(
-        one.finding.code == note.rule and (one.finding.suppressed is not None or one.line == line)
+        placed.finding.code == note.rule and (placed.finding.suppressed is not None or placed.line == line)
         for placed_file in files
-        for one in placed_file.findings
+        for placed in placed_file.findings
     )

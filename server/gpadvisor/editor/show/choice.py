@@ -25,8 +25,8 @@ def families(analysis: EditorAnalysis) -> tuple[tuple[KernelView, ...], ...]:
 
 def chosen(family: Sequence[KernelView], options: Options) -> KernelView:
     """The member that was chosen, else the hottest."""
-    wanted = options.chosen.get(family[0].base_name)
-    return next((kernel for kernel in family if kernel.kernel == wanted), family[0])
+    selected = options.chosen.get(family[0].base_name)
+    return next((kernel for kernel in family if kernel.kernel == selected), family[0])
 
 
 def launches_of(analysis: EditorAnalysis, kernel: KernelView) -> tuple[LaunchView, ...]:

@@ -68,48 +68,52 @@ def diagnostics(
     if not options.diagnostics:
         return ()
     kernels = {kernel.kernel: kernel for kernel in analysis.kernels}
-    wanted = [(severity(one, options), one) for one in (*file.findings, *_gone(file, options))]
-    wanted = [
-        (loudness, one)
-        for loudness, one in wanted
+    candidates = [(severity(placed, options), placed) for placed in (*file.findings, *_gone(file, options))]
+    candidates = [
+        (loudness, placed)
+        for loudness, placed in candidates
         if loudness is not Severity.OFF
-        and not (options.stale is Stale.HIDE and one.freshness is Freshness.EDITED)
+        and not (options.stale is Stale.HIDE and placed.freshness is Freshness.EDITED)
     ]
-    ranked = sorted(wanted, key=lambda pair: (_LOUDNESS[pair[0]], *rank(pair[1].finding)))
-    shown = [
-        _shown(loudness, one, kernels.get(one.finding.kernel), file, files, options)
-        for loudness, one in ranked[: options.max_per_file]
+    ranked = sorted(candidates, key=lambda pair: (_LOUDNESS[pair[0]], *rank(pair[1].finding)))
+    result = [
+        _shown(loudness, placed, kernels.get(placed.finding.kernel), file, files, options)
+        for loudness, placed in ranked[: options.max_per_file]
     ]
-    left = ranked[options.max_per_file :]
-    if left and shown:
-        shown[-1] = _and_more(shown[-1], len(left))
+    hidden = ranked[options.max_per_file :]
+    if hidden and result:
+        result[-1] = _and_more(result[-1], len(hidden))
     stale = stale_note(analysis, [file])
     notes = analysis.problems if stale is None else (*analysis.problems, stale)
-    shown += _notes(notes, file, options, text)
-    return _loudest_first(shown)
+    result += _notes(notes, file, options, text)
+    return _loudest_first(result)
 
 
-def _loudest_first(shown: Sequence[Shown]) -> tuple[Shown, ...]:
+def _loudest_first(diagnostics: Sequence[Shown]) -> tuple[Shown, ...]:
     """By line, as ranked. Editors list by column what they hover over: nothing begins before the loudest."""
     first: dict[int, int] = {}
     result = []
-    for one in sorted(shown, key=lambda one: (one.line, _LOUDNESS[one.severity])):
-        start = max(one.start, first.setdefault(one.line, one.start))
-        result.append(one if one.faded or start >= one.end else replace(one, start=start))
+    for diagnostic in sorted(
+        diagnostics, key=lambda diagnostic: (diagnostic.line, _LOUDNESS[diagnostic.severity])
+    ):
+        start = max(diagnostic.start, first.setdefault(diagnostic.line, diagnostic.start))
+        result.append(
+            diagnostic if diagnostic.faded or start >= diagnostic.end else replace(diagnostic, start=start)
+        )
     return tuple(result)
 
 
 def tags(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> tuple[str, ...]:
     """What a reader must know before believing the numbers."""
-    found = [EVIDENCE_WORDS[finding.evidence]]
+    labels = [EVIDENCE_WORDS[finding.evidence]]
     profiled = finding.evidence in {Evidence.MEASURED, Evidence.COUNTED}
     if profiled or freshness is Freshness.UNVERIFIED:
-        found.append(FRESHNESS_WORDS[freshness])
+        labels.append(FRESHNESS_WORDS[freshness])
     elif freshness is Freshness.EDITED:
-        found.append("edited since it was compiled")
+        labels.append("edited since it was compiled")
     if kernel is not None and kernel.device:
-        found.append(kernel.device)
-    return (*found, finding.run or finding.kernel_name)
+        labels.append(kernel.device)
+    return (*labels, finding.run or finding.kernel_name)
 
 
 def message(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> str:
@@ -119,9 +123,9 @@ def message(finding: Finding, freshness: Freshness, kernel: KernelView | None) -
     """
     rests_on = ", ".join(tags(finding, freshness, kernel))
     if finding.lead is not None and not finding.leads:
-        at = f"{file_name(finding.lead.file)}:{finding.lead.line}"
+        lead = f"{file_name(finding.lead.file)}:{finding.lead.line}"
         part = finding.name if finding.speedup is None else headline(finding)
-        return clean(f"Part of {part}: {finding.title}. The change is at {at}. [{rests_on}]")
+        return clean(f"Part of {part}: {finding.title}. The change is at {lead}. [{rests_on}]")
     change = (finding.cure or shorten(finding.advice, _ADVICE)).rstrip(".")
     return clean(f"{headline(finding)}: {finding.title}. {change}. [{rests_on}]")
 
@@ -157,7 +161,7 @@ def _shown(
     finding = placed.finding
     edited = placed.freshness is Freshness.EDITED
     placed_files = {**files, file.path: file}
-    own = file.path if finding.scope is None else finding.scope.file
+    own_file = file.path if finding.scope is None else finding.scope.file
     return Shown(
         id=finding.id,
         code=finding.code,
@@ -166,7 +170,7 @@ def _shown(
         line=placed.line,
         start=placed.start,
         end=placed.end,
-        message=mentions_now(message(finding, placed.freshness, kernel), own, placed_files),
+        message=mentions_now(message(finding, placed.freshness, kernel), own_file, placed_files),
         related=related_now(
             finding.related[:_RELATED], placed_files, Place(file=file.path, line=finding.line)
         ),
@@ -174,9 +178,9 @@ def _shown(
     )
 
 
-def _and_more(last: Shown, more: int) -> Shown:
-    sentence = f"{last.message} ({plural(more, 'finding')} of less weight in this file not shown)"
-    return replace(last, message=sentence)
+def _and_more(final: Shown, more: int) -> Shown:
+    sentence = f"{final.message} ({plural(more, 'finding')} of less weight in this file not shown)"
+    return replace(final, message=sentence)
 
 
 def _notes(

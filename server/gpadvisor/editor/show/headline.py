@@ -40,6 +40,8 @@ def run_words(finding: Finding, kernel: str | None = None) -> str:
 
 def run_gain(finding: Finding) -> float:
     """The speedup expected of the whole run; of the kernel where its part of the run is not known."""
-    whole = [part.program_speedup.expected for part in finding.parts if part.program_speedup is not None]
-    own = 0.0 if finding.speedup is None else finding.speedup.expected
-    return max(whole, default=own)
+    of_programs = [
+        part.program_speedup.expected for part in finding.parts if part.program_speedup is not None
+    ]
+    of_kernel = 0.0 if finding.speedup is None else finding.speedup.expected
+    return max(of_programs, default=of_kernel)

@@ -39,16 +39,16 @@ class HotLine:
 
 def heat(analysis: EditorAnalysis, file: PlacedFile, options: Options) -> tuple[HotLine, ...]:
     """The lines to colour, by line; samples of edited lines that fell on one line are added up."""
-    shown = chosen_kernels(analysis, options)
+    chosen = chosen_kernels(analysis, options)
     names = {kernel.kernel: kernel.name for kernel in analysis.kernels}
     sums: dict[tuple[int, str], tuple[float, int, Freshness]] = {}
     for entry in file.lines:
         data = entry.data
-        if data.kernel not in shown or (options.stale is Stale.HIDE and entry.freshness is Freshness.EDITED):
+        if data.kernel not in chosen or (options.stale is Stale.HIDE and entry.freshness is Freshness.EDITED):
             continue
         share, samples, freshness = sums.get((entry.line, data.kernel), (0.0, 0, entry.freshness))
-        known = Freshness.EDITED if Freshness.EDITED in (freshness, entry.freshness) else freshness
-        sums[entry.line, data.kernel] = share + data.share, samples + data.samples, known
+        older = Freshness.EDITED if Freshness.EDITED in (freshness, entry.freshness) else freshness
+        sums[entry.line, data.kernel] = share + data.share, samples + data.samples, older
     hottest: dict[int, HotLine] = {}
     for (line, kernel), (share, samples, freshness) in sums.items():
         number = level(share, options)

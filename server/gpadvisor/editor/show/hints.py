@@ -64,8 +64,8 @@ def hints(
     """
     if not options.inlay_hints or options.annotations in {Annotations.OFF, Annotations.MINIMAL}:
         return ()
-    shown = chosen_kernels(analysis, options)
-    kernels = {kernel.kernel: kernel for kernel in analysis.kernels if kernel.kernel in shown}
+    chosen = chosen_kernels(analysis, options)
+    kernels = {kernel.kernel: kernel for kernel in analysis.kernels if kernel.kernel in chosen}
     best: dict[int, PlacedLine] = {}
     for entry in file.lines:
         if entry.data.kernel not in kernels or (
@@ -76,29 +76,29 @@ def hints(
         if rival is None or rival.data.samples < entry.data.samples:
             best[entry.line] = entry
     least = 0.0 if options.annotations is Annotations.ALL else options.hint_share
-    gains = _gains(file, shown, options)
-    found = (
+    gains = _gains(file, chosen, options)
+    candidates = (
         _hint(entry, kernels[entry.data.kernel], file, files, least, gains.get(entry.line, ""))
         for entry in best.values()
     )
-    return tuple(sorted((hint for hint in found if hint is not None), key=lambda hint: hint.line))
+    return tuple(sorted((hint for hint in candidates if hint is not None), key=lambda hint: hint.line))
 
 
-def _gains(file: PlacedFile, shown: Collection[str], options: Options) -> dict[int, str]:
+def _gains(file: PlacedFile, chosen: Collection[str], options: Options) -> dict[int, str]:
     """What the best suggestion that leads on a line gains, where the run would notice."""
     best: dict[int, Finding] = {}
-    for one in file.findings:
-        finding = one.finding
+    for placed in file.findings:
+        finding = placed.finding
         if (
             not finding.leads
             or finding.speedup is None
-            or finding.kernel not in shown
-            or one.freshness is Freshness.EDITED
-            or severity(one, options) in {Severity.HINT, Severity.OFF}
+            or finding.kernel not in chosen
+            or placed.freshness is Freshness.EDITED
+            or severity(placed, options) in {Severity.HINT, Severity.OFF}
         ):
             continue
-        if one.line not in best or rank(finding) < rank(best[one.line]):
-            best[one.line] = finding
+        if placed.line not in best or rank(finding) < rank(best[placed.line]):
+            best[placed.line] = finding
     return {line: short_headline(finding) for line, finding in best.items()}
 
 
@@ -146,15 +146,17 @@ def _source(
     then = stall.cause.place
     if then.file == file.path and then.line == entry.data.line:
         return ()
-    now = place_now(then, {**files, file.path: file})
-    where = f"line {now.line}" if now.file == file.path else f"{file_name(now.file)}:{now.line}"
-    return (HintPart(text=f" <- {clean(where)}", place=now, tooltip=clean(stall.cause.message)),)
+    place = place_now(then, {**files, file.path: file})
+    where = f"line {place.line}" if place.file == file.path else f"{file_name(place.file)}:{place.line}"
+    return (HintPart(text=f" <- {clean(where)}", place=place, tooltip=clean(stall.cause.message)),)
 
 
 def _tooltip(data: LineData, kernel: KernelView, *, faded: bool) -> str:
-    whole = f"the {count(kernel.samples)} samples of {clean(kernel.name)}"
+    samples_words = f"the {count(kernel.samples)} samples of {clean(kernel.name)}"
     idle = f"{count(data.latency)} of them while nothing was issued"
-    rows = [f"{count(data.samples)} of {whole} are on this line, {idle}; it causes {count(data.caused)}."]
+    rows = [
+        f"{count(data.samples)} of {samples_words} are on this line, {idle}; it causes {count(data.caused)}."
+    ]
     rows += [
         f"{reason_words(stall.reason)} {percent(stall.samples / kernel.samples)}: {stall.plain}"
         for stall in data.stalls[:_STALLS_IN_TOOLTIP]

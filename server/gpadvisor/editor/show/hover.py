@@ -71,30 +71,30 @@ def hover(
     if not options.hover:
         return None
     kernels = {kernel.kernel: kernel for kernel in analysis.kernels}
-    shown = chosen_kernels(analysis, options)
-    found = [one for one in (*file.findings, *file.deleted_findings) if one.line == line]
+    chosen = chosen_kernels(analysis, options)
+    on_line = [placed for placed in (*file.findings, *file.deleted_findings) if placed.line == line]
     data = [
         placed_line
         for placed_line in file.lines
         if placed_line.line == line
-        and placed_line.data.kernel in shown
+        and placed_line.data.kernel in chosen
         and (placed_line.data.samples or placed_line.data.caused)
     ]
     if options.stale is Stale.HIDE:
-        found = [one for one in found if one.freshness is not Freshness.EDITED]
-        data = [one for one in data if one.freshness is not Freshness.EDITED]
-    if not found and not data:
+        on_line = [placed for placed in on_line if placed.freshness is not Freshness.EDITED]
+        data = [placed for placed in data if placed.freshness is not Freshness.EDITED]
+    if not on_line and not data:
         return None
-    found.sort(key=lambda one: rank(one.finding))
-    now = _Now(file=file, files=files, kernels=kernels, shown=shown, options=options)
-    leader = _leader(found, data, kernels)
+    on_line.sort(key=lambda placed: rank(placed.finding))
+    context = _Now(file=file, files=files, kernels=kernels, shown=chosen, options=options)
+    leader = _leader(on_line, data, kernels)
     return _fitted(
-        head=[_head(found[0], now)] if found else [],
-        table=_table(data, kernels, now),
-        change=_change(found[0], now) if found else [],
-        reasons=_reasons(found[0], history, now) if found else _came(leader, history),
-        others=[_other(one, now) for one in found[1:_FINDINGS]],
-        closing=_closing(found, data, leader, analysis, now),
+        head=[_head(on_line[0], context)] if on_line else [],
+        table=_table(data, kernels, context),
+        change=_change(on_line[0], context) if on_line else [],
+        reasons=_reasons(on_line[0], history, context) if on_line else _came(leader, history),
+        further=[_other(placed, context) for placed in on_line[1:_FINDINGS]],
+        closing=_closing(on_line, data, leader, analysis, context),
     )
 
 
@@ -125,46 +125,46 @@ def _leader(
     return kernels.get(max(data, key=lambda line: line.data.samples).data.kernel)
 
 
-def _head(placed: PlacedFinding, now: _Now) -> str:
+def _head(placed: PlacedFinding, context: _Now) -> str:
     """Gain, cure, of what, and why as a link: ``**4.5x (3.8-4.9): Fast Math** for `k` ([why](...))``."""
     finding = placed.finding
-    page = now.options.page(finding.code, finding.slug)
+    page = context.options.page(finding.code, finding.slug)
     why = finding.code if page is None else f"[why]({page})"
-    gained, of = _gain(finding, now)
+    gained, of = _gain(finding, context)
     return f"**{gained}: {escape(finding.name)}** {of} ({why})"
 
 
-def _other(placed: PlacedFinding, now: _Now) -> str:
+def _other(placed: PlacedFinding, context: _Now) -> str:
     """Another finding on the line, in one line."""
     finding = placed.finding
     if finding.suppressed is not None:
-        text = now.text(f"suppressed: {finding.suppressed}", _ADVICE // 2, finding.scope)
+        text = context.text(f"suppressed: {finding.suppressed}", _ADVICE // 2, finding.scope)
     elif finding.cure:
-        text = now.text(finding.cure, len(finding.cure), finding.scope)  # never cut
+        text = context.text(finding.cure, len(finding.cure), finding.scope)  # never cut
     else:
-        text = now.text(finding.advice, _ADVICE // 2, finding.scope)
-    return f"{_head(placed, now)}. {text}"
+        text = context.text(finding.advice, _ADVICE // 2, finding.scope)
+    return f"{_head(placed, context)}. {text}"
 
 
-def _change(placed: PlacedFinding, now: _Now) -> list[str]:
+def _change(placed: PlacedFinding, context: _Now) -> list[str]:
     """What to change in full, and what of it is here."""
     finding = placed.finding
     if finding.suppressed is not None:
         return [f"Suppressed in the source: {escape(shorten(finding.suppressed, _REASON))}"]
     return [
-        f"Change: {now.text(finding.advice, _ADVICE, finding.scope)}",
-        f"Here: {now.text(finding.message, _ADVICE, finding.scope)}",
+        f"Change: {context.text(finding.advice, _ADVICE, finding.scope)}",
+        f"Here: {context.text(finding.message, _ADVICE, finding.scope)}",
     ]
 
 
-def _reasons(placed: PlacedFinding, history: Sequence[LedgerEntry], now: _Now) -> list[str]:
+def _reasons(placed: PlacedFinding, history: Sequence[LedgerEntry], context: _Now) -> list[str]:
     """Why the range is what it is, and what earlier predictions came to."""
     finding = placed.finding
     if finding.suppressed is not None:
         return []
     lines = []
     if finding.speedup is not None:
-        lines.append(f"Range: {now.text(finding.speedup.reason, _REASON, finding.scope)}")
+        lines.append(f"Range: {context.text(finding.speedup.reason, _REASON, finding.scope)}")
     sentence = summary(history, finding.code)
     came = [
         escape(entry_words(entry))
@@ -188,18 +188,18 @@ def _came(kernel: KernelView | None, history: Sequence[LedgerEntry]) -> list[str
     return [f"History: {'. '.join(came[:_PAST])}."] if came else []
 
 
-def _gain(finding: Finding, now: _Now) -> tuple[str, str]:
+def _gain(finding: Finding, context: _Now) -> tuple[str, str]:
     """The estimate for the kernel that is shown, where it has a part in this, else for the leading one."""
     if finding.run and finding.speedup is not None:
         return gain(finding.speedup), f"of the whole run {code(finding.run)}"
-    parts = sorted(finding.parts, key=lambda finding_part: finding_part.kernel not in now.shown)[:1]
+    parts = sorted(finding.parts, key=lambda finding_part: finding_part.kernel not in context.shown)[:1]
     part = parts[0] if parts else None
     if part is None or part.speedup is None:
         return won(
             None, finding.evidence
         ), f"for {code(finding.kernel_name if part is None else part.kernel_name)}"
     text = f"for {code(part.kernel_name)}"
-    kernel, estimate = now.kernels.get(part.kernel), part.program_speedup
+    kernel, estimate = context.kernels.get(part.kernel), part.program_speedup
     if kernel is not None and kernel.run and kernel.time_share is not None and estimate is not None:
         text += (
             f", {percent(kernel.time_share)} of GPU time, and a GPU works in {percent(kernel.run_busy)} of"
@@ -215,14 +215,14 @@ def _gain(finding: Finding, now: _Now) -> tuple[str, str]:
     return gain(part.speedup), text
 
 
-def _table(data: Sequence[PlacedLine], kernels: Mapping[str, KernelView], now: _Now) -> list[str]:
+def _table(data: Sequence[PlacedLine], kernels: Mapping[str, KernelView], context: _Now) -> list[str]:
     """The stalls of the line, of the kernel with the most samples here."""
     if not data:
         return []
     top = max(data, key=lambda placed_line: placed_line.data.samples)
     kernel, line = kernels[top.data.kernel], top.data
-    whole = f"the {count(kernel.samples)} samples of {code(kernel.name)}"
-    sentence = f"{percent(line.share)} of {whole} are on this line"
+    samples_words = f"the {count(kernel.samples)} samples of {code(kernel.name)}"
+    sentence = f"{percent(line.share)} of {samples_words} are on this line"
     if line.caused and kernel.samples:
         sentence += f"; it causes {percent(line.caused / kernel.samples)}"
     if not line.stalls:
@@ -231,23 +231,23 @@ def _table(data: Sequence[PlacedLine], kernels: Mapping[str, KernelView], now: _
     for stall in line.stalls[:_STALLS]:
         share = stall.samples / kernel.samples if kernel.samples else 0.0
         number = f"{count(stall.samples)} ({percent(share)})"
-        lines.append(f"| {_reason(stall, now)} | {number} | {_cause(stall, top, now)} |")
+        lines.append(f"| {_reason(stall, context)} | {number} | {_cause(stall, top, context)} |")
     return lines
 
 
-def _reason(stall: StallShare, now: _Now) -> str:
-    words, page = escape(reason_words(stall.reason)), now.options.stall_page(stall.reason)
+def _reason(stall: StallShare, context: _Now) -> str:
+    words, page = escape(reason_words(stall.reason)), context.options.stall_page(stall.reason)
     return words if page is None else f"[{words}]({page})"
 
 
-def _cause(stall: StallShare, entry: PlacedLine, now: _Now) -> str:
+def _cause(stall: StallShare, entry: PlacedLine, context: _Now) -> str:
     if stall.cause is None:
         return escape(stall.plain)
-    then, at = stall.cause.place, now.place(stall.cause.place)
-    if then.file != now.file.path:
-        where = f"{file_name(at.file)}:{at.line}"
+    then, place = stall.cause.place, context.place(stall.cause.place)
+    if then.file != context.file.path:
+        where = f"{file_name(place.file)}:{place.line}"
     else:
-        where = "this line" if then.line == entry.data.line else f"line {at.line}"
+        where = "this line" if then.line == entry.data.line else f"line {place.line}"
     return f"{escape(where)}: {escape(shorten(stall.cause.message, 110))}"
 
 
@@ -256,21 +256,21 @@ def _closing(
     data: Sequence[PlacedLine],
     kernel: KernelView | None,
     analysis: EditorAnalysis,
-    now: _Now,
+    context: _Now,
 ) -> list[str]:
     if kernel is None:
         return _closing_of_run(findings)
-    lines = [] if findings else [f"{now.text(kernel.verdict, _REASON, kernel.place)}."]
+    lines = [] if findings else [f"{context.text(kernel.verdict, _REASON, kernel.place)}."]
     if findings and kernel.together is not None and len(kernel.together_codes) > 1:
         codes = " + ".join(kernel.together_codes)
         lines.append(f"Together {gain(kernel.together)}: {codes} share samples")
     if findings and kernel.rejected:
         lines.append(f"Not suggested: {_rejections(kernel)}")
     if kernel.assumptions:
-        lines.append(f"Assumed: {now.text('; '.join(kernel.assumptions), _REASON, kernel.place)}")
+        lines.append(f"Assumed: {context.text('; '.join(kernel.assumptions), _REASON, kernel.place)}")
     freshnesses = {*(finding.freshness for finding in findings), *(line.freshness for line in data)}
     edited = Freshness.EDITED in freshnesses
-    lines.append(f"Evidence: {_evidence(kernel, analysis, now.file, edited=edited)}.")
+    lines.append(f"Evidence: {_evidence(kernel, analysis, context.file, edited=edited)}.")
     return lines
 
 
@@ -284,9 +284,9 @@ def _closing_of_run(findings: Sequence[PlacedFinding]) -> list[str]:
 
 
 def _rejections(kernel: KernelView) -> str:
-    shown = [f"{rule} ({escape(shorten(reason, 90))})" for rule, reason in kernel.rejected[:_REJECTED]]
-    more = len(kernel.rejected) - len(shown)
-    return "; ".join(shown) + (f"; and {more} more" if more else "") + "."
+    listed = [f"{rule} ({escape(shorten(reason, 90))})" for rule, reason in kernel.rejected[:_REJECTED]]
+    more = len(kernel.rejected) - len(listed)
+    return "; ".join(listed) + (f"; and {more} more" if more else "") + "."
 
 
 _BASELINE_WORDS: Final = {
@@ -317,16 +317,16 @@ def _fitted(
     table: list[str],
     change: list[str],
     reasons: list[str],
-    others: list[str],
+    further: list[str],
     closing: list[str],
 ) -> str:
     """The blocks with an empty line between; of too much, other findings go first, then reasons."""
     while True:
-        blocks = [head, table, _broken(change), _broken(reasons), _broken(others), _broken(closing)]
-        shown = [block for block in blocks if block]
-        if sum(map(len, shown)) + len(shown) - 1 <= MAX_LINES:
-            return "\n\n".join("\n".join(block) for block in shown)
-        for block in (others, reasons, table):
+        blocks = [head, table, _broken(change), _broken(reasons), _broken(further), _broken(closing)]
+        blocks_present = [block for block in blocks if block]
+        if sum(map(len, blocks_present)) + len(blocks_present) - 1 <= MAX_LINES:
+            return "\n\n".join("\n".join(block) for block in blocks_present)
+        for block in (further, reasons, table):
             if len(block) > (1 if block is table else 0):
                 block.pop()
                 break

@@ -122,7 +122,7 @@ def _pairs(before: Sequence[KernelView], after: Sequence[KernelView]) -> list[tu
             right.remove(new)
     for old in list(views):
         olds = [kernel_view for kernel_view in views if kernel_view.base_name == old.base_name]
-        news = [one for one in right if one.base_name == old.base_name]
+        news = [kernel for kernel in right if kernel.base_name == old.base_name]
         if len(olds) == len(news) == 1:
             pairs.append((old, news[0]))
     return pairs

@@ -59,7 +59,7 @@ def lenses(
     """
     if not options.code_lens or options.annotations in {Annotations.OFF, Annotations.MINIMAL}:
         return ()
-    found: list[Lens] = []
+    result: list[Lens] = []
     for family in families(analysis):
         kernel = chosen(family, options)
         if kernel.place is None or kernel.place.file != file.path:
@@ -67,7 +67,7 @@ def lenses(
         line = file.map.now(kernel.place.line)[0]
         count = _counted(file, kernel, underlined)
         for action, title, finding in _titles(analysis, file, family, kernel, count, reading):
-            found.append(
+            result.append(
                 Lens(
                     line=line,
                     title=clean(title),
@@ -77,17 +77,17 @@ def lenses(
                     finding=finding,
                 )
             )
-    return tuple(sorted(found, key=lambda lens: lens.line))
+    return tuple(sorted(result, key=lambda lens: lens.line))
 
 
 def _counted(file: PlacedFile, kernel: KernelView, underlined: Collection[str] | None) -> int:
     """The kernel's findings in this file, each suggestion once."""
     codes = {
-        one.finding.code
-        for one in (*file.findings, *file.deleted_findings)
-        if one.finding.suppressed is None
-        and (underlined is None or one.finding.id in underlined)
-        and any(part.kernel == kernel.kernel for part in one.finding.parts)
+        placed.finding.code
+        for placed in (*file.findings, *file.deleted_findings)
+        if placed.finding.suppressed is None
+        and (underlined is None or placed.finding.id in underlined)
+        and any(part.kernel == kernel.kernel for part in placed.finding.parts)
     }
     return len(codes)
 
@@ -100,7 +100,9 @@ def _titles(
     count: int,
     reading: str | None,
 ) -> list[tuple[LensAction, str, str | None]]:
-    best = next((one for entry in analysis.files for one in entry.findings if one.id == kernel.best), None)
+    best = next(
+        (finding for entry in analysis.files for finding in entry.findings if finding.id == kernel.best), None
+    )
     titles: list[tuple[LensAction, str, str | None]] = [
         (
             LensAction.EXPLAIN if best is None else LensAction.GO_TO,
@@ -109,8 +111,8 @@ def _titles(
         )
     ]
     if len(family) > 1:
-        others = ", ".join(_brief(one) for one in family if one is not kernel)
-        titles.append((LensAction.PICK_KERNEL, _cut(f"showing {kernel.name}; also {others}"), None))
+        siblings = ", ".join(_brief(sibling) for sibling in family if sibling is not kernel)
+        titles.append((LensAction.PICK_KERNEL, _cut(f"showing {kernel.name}; also {siblings}"), None))
     elif kernel.launch is not None and len(launches_of(analysis, kernel)) > 1:
         titles.append((LensAction.PICK_LAUNCH, kernel.launch, None))
     if kernel.evidence is Evidence.STATIC and reading is None and count:
@@ -158,7 +160,10 @@ def _share(kernel: KernelView) -> str:
 
 
 def _where(file: PlacedFile, best: Finding | None) -> str:
-    placed = next((one for one in file.findings if best is not None and one.finding.id == best.id), None)
+    placed = next(
+        (candidate for candidate in file.findings if best is not None and candidate.finding.id == best.id),
+        None,
+    )
     return "" if placed is None else f", line {placed.line}"
 
 

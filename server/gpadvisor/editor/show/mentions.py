@@ -10,21 +10,21 @@ from gpadvisor.editor.show.words import file_name
 from gpadvisor.source.mentions import with_lines
 
 
-def mentions_now(text: str, own: str | None, files: Mapping[str, PlacedFile]) -> str:
+def mentions_now(text: str, own_file: str | None, files: Mapping[str, PlacedFile]) -> str:
     """The text with ``file.cu:12`` and ``line 12`` as they are now.
 
     Args:
         text: A sentence with lines of the baseline.
-        own: Path of the file that ``line 12`` is of; None leaves those as they are.
+        own_file: Path of the file that ``line 12`` is of; None leaves those as they are.
         files: All placed files by path; a name that several of them have is left as it is.
     """
     by_name: dict[str, list[LineMap]] = {}
     for file in files.values():
         by_name.setdefault(file_name(file.path), []).append(file.map)
-    home = [] if own is None or own not in files else [files[own].map]
+    home = [] if own_file is None or own_file not in files else [files[own_file].map]
 
-    def now(name: str | None, line: int) -> str | None:
+    def line_today(name: str | None, line: int) -> str | None:
         maps = home if name is None else by_name.get(name, [])
         return str(maps[0].now(line)[0]) if len(maps) == 1 else None
 
-    return with_lines(text, now)
+    return with_lines(text, line_today)

@@ -28,9 +28,9 @@ def finding_severity(finding: Finding, freshness: Freshness, options: Options) -
     """The same of a finding that is not placed."""
     if finding.suppressed is not None:
         return Severity.OFF
-    wanted = options.severity.get(finding.code)
-    if wanted is not None:
-        return wanted
+    configured = options.severity.get(finding.code)
+    if configured is not None:
+        return configured
     if not finding.leads or (finding.speedup is not None and run_gain(finding) < options.least_gain):
         return Severity.HINT
     sure = finding.evidence is Evidence.MEASURED and freshness is Freshness.FRESH
@@ -48,7 +48,7 @@ def _likely(finding: Finding, options: Options) -> bool:
 
 def note_severity(note: ToolNote, options: Options) -> Severity:
     """The severity of a tool note."""
-    wanted = options.severity.get(note.code)
-    if wanted is not None:
-        return wanted
+    configured = options.severity.get(note.code)
+    if configured is not None:
+        return configured
     return Severity.HINT if note.quiet or note.code in _QUIET_NOTES else Severity.INFORMATION

@@ -35,18 +35,18 @@ class Status:
 def status(
     analysis: EditorAnalysis,
     files: Iterable[PlacedFile],
-    now: datetime,
+    time: datetime,
     history: Sequence[LedgerEntry] = (),
 ) -> Status:
     """The status of what is shown, at a time."""
     placed = tuple(files)
     stale = stale_share(placed)
-    every = [finding for file in analysis.files for finding in file.findings]
-    findings = sum(1 for one in every if one.leads and one.suppressed is None)
+    all_findings = [finding for file in analysis.files for finding in file.findings]
+    findings = sum(1 for finding in all_findings if finding.leads and finding.suppressed is None)
     parts = ["GPA", *_devices(analysis)]
-    taken = age(analysis.collected_at, now)
-    if taken is not None:
-        parts.append(taken)
+    age_words = age(analysis.collected_at, time)
+    if age_words is not None:
+        parts.append(age_words)
     evidences = {kernel.evidence for kernel in analysis.kernels}
     if len(evidences) == 1 and analysis.collector != "ncu":
         parts.append(EVIDENCE_WORDS[next(iter(evidences))])
@@ -81,23 +81,27 @@ def bar_words(analysis: EditorAnalysis, file: PlacedFile, options: Options) -> s
 
 def open_findings(file: PlacedFile, options: Options) -> list[Finding]:
     """The findings of a file that neither a comment nor a setting has set aside, each suggestion once."""
-    found = (*file.findings, *file.deleted_findings)
-    return [one.finding for one in found if one.finding.leads and severity(one, options) is not Severity.OFF]
+    all_placed = (*file.findings, *file.deleted_findings)
+    return [
+        placed.finding
+        for placed in all_placed
+        if placed.finding.leads and severity(placed, options) is not Severity.OFF
+    ]
 
 
 def elsewhere_words(analyses: Iterable[EditorAnalysis], options: Options) -> str | None:
     """The most that other files of these profiles have to offer, ``13.0x in b.cu``; None where nothing."""
     gains = [
-        (one.speedup, file_name(file.local))
+        (finding.speedup, file_name(file.local))
         for analysis in analyses
         for file in analysis.files
-        for one in file.findings
-        if file.local is not None and one.leads and one.speedup
-        if finding_severity(one, Freshness.FRESH, options) is not Severity.OFF
+        for finding in file.findings
+        if file.local is not None and finding.leads and finding.speedup
+        if finding_severity(finding, Freshness.FRESH, options) is not Severity.OFF
     ]
     if not gains:
         return None
-    speedup, name = max(gains, key=lambda one: one[0].expected)
+    speedup, name = max(gains, key=lambda gain_and_file: gain_and_file[0].expected)
     return f"{expected(speedup)} in {clean(name)}"
 
 
@@ -105,16 +109,21 @@ def nowhere_words(analysis: EditorAnalysis) -> str | None:
     """What there is to say of an input none of whose lines is in a file here; None where one is."""
     if any(file.local is not None for file in analysis.files):
         return None
-    open_ones = [one for kernel in analysis.kernels for one in kernel.suggestions if one.suppressed is None]
-    found = plural(len(open_ones), "suggestion") if open_ones else "no suggestion"
+    open_ones = [
+        suggestion
+        for kernel in analysis.kernels
+        for suggestion in kernel.suggestions
+        if suggestion.suppressed is None
+    ]
+    summary = plural(len(open_ones), "suggestion") if open_ones else "no suggestion"
     if (best := _best([analysis])) is not None:
-        found += f", best {gain(best[0])}: {best[1]}"
+        summary += f", best {gain(best[0])}: {best[1]}"
     notes = sorted(analysis.problems, key=lambda note: (note.code != NO_LINES, note.quiet))
     why = notes[0].message if notes else "no file of it is here."
     where = (
         f"on no line of a file here ({file_name(analysis.origin)})"  # after what a narrow message must hold
     )
-    return clean(f"{found}, {where}: {why} gpadvisor advise tells all of it.")
+    return clean(f"{summary}, {where}: {why} gpadvisor advise tells all of it.")
 
 
 def best_words(analyses: Iterable[EditorAnalysis]) -> str | None:
@@ -126,13 +135,13 @@ def best_words(analyses: Iterable[EditorAnalysis]) -> str | None:
 def _best(analyses: Iterable[EditorAnalysis]) -> tuple[Estimate, str] | None:
     """The largest gain of the suggestions that no comment sets aside, and what it is called."""
     gains = [
-        (one.speedup, one.name)
+        (suggestion.speedup, suggestion.name)
         for analysis in analyses
         for kernel in analysis.kernels
-        for one in kernel.suggestions
-        if one.suppressed is None and one.speedup is not None
+        for suggestion in kernel.suggestions
+        if suggestion.suppressed is None and suggestion.speedup is not None
     ]
-    return max(gains, key=lambda one: one[0].expected, default=None)
+    return max(gains, key=lambda gain_and_name: gain_and_name[0].expected, default=None)
 
 
 def _devices(analysis: EditorAnalysis) -> list[str]:
@@ -182,13 +191,13 @@ def _first_stale(files: Sequence[PlacedFile]) -> Place | None:
         lines = [
             placed_line.data.line for placed_line in file.lines if placed_line.freshness is Freshness.EDITED
         ]
-        lines += [one.data.line for one in file.deleted_lines]
+        lines += [placed.data.line for placed in file.deleted_lines]
         if lines:
             return Place(file=file.path, line=min(lines))
     return None
 
 
-def age(collected_at: str | None, now: datetime) -> str | None:
+def age(collected_at: str | None, time: datetime) -> str | None:
     """``2 hours ago``; None where the time is not known or makes no sense."""
     if collected_at is None:
         return None
@@ -197,8 +206,8 @@ def age(collected_at: str | None, now: datetime) -> str | None:
     except ValueError:
         return None
     then = then if then.tzinfo is not None else then.replace(tzinfo=UTC)
-    now = now if now.tzinfo is not None else now.replace(tzinfo=UTC)
-    seconds = (now - then).total_seconds()
+    time = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    seconds = (time - then).total_seconds()
     if seconds < 0:
         return None
     for size, name in _AGES:

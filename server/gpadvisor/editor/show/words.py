@@ -86,8 +86,8 @@ def middle_out(text: str, letters: int) -> str:
     """The text, its middle left out where it is longer: names differ at their ends."""
     if len(text) <= letters:
         return text
-    kept = letters - len(ELLIPSIS)
-    return text[: kept - kept // 2] + ELLIPSIS + text[len(text) - kept // 2 :]
+    letters_left = letters - len(ELLIPSIS)
+    return text[: letters_left - letters_left // 2] + ELLIPSIS + text[len(text) - letters_left // 2 :]
 
 
 def escape(text: str) -> str:

@@ -20,24 +20,28 @@ def fix_actions(
     snapshot: Snapshot,
     offers: Sequence[Offer],
     useless: Collection[str],
-    found: Sequence[lsp.Diagnostic],
+    of_file: Sequence[lsp.Diagnostic],
     read: Read,
 ) -> list[Action]:
     """Fixes in the order of the diagnostics, those last that only disable; ``useless`` are ids."""
     actions: list[Action] = []
-    rank = {diagnostic.code: index for index, diagnostic in reversed(list(enumerate(found)))}
-    for offer in sorted(offers, key=lambda one: (one.fix.change == "disable", rank.get(one.fix.code, 0))):
+    rank = {diagnostic.code: index for index, diagnostic in reversed(list(enumerate(of_file)))}
+    for offer in sorted(
+        offers, key=lambda offered: (offered.fix.change == "disable", rank.get(offered.fix.code, 0))
+    ):
         diagnostics = [
-            one for one in found if one.code == offer.fix.code and one.range.start.line == offer.fix.line - 1
+            diagnostic
+            for diagnostic in of_file
+            if diagnostic.code == offer.fix.code and diagnostic.range.start.line == offer.fix.line - 1
         ]
         action = fix_action(snapshot, offer, diagnostics, read, useless=offer.fix.id in useless)
         actions += [] if action is None else [action]
     return actions
 
 
-def header_actions(snapshot: Snapshot, found: Sequence[lsp.Diagnostic]) -> list[Action]:
+def header_actions(snapshot: Snapshot, diagnostics: Sequence[lsp.Diagnostic]) -> list[Action]:
     """Of a missing header: the setting for folders, which our client can open."""
-    missing = [diagnostic for diagnostic in found if diagnostic.data]
+    missing = [diagnostic for diagnostic in diagnostics if diagnostic.data]
     if not missing or not snapshot.client.own:
         return []
     command = lsp.Command(
@@ -65,12 +69,14 @@ def _explain(snapshot: Snapshot, diagnostic: lsp.Diagnostic) -> Action:
     )
 
 
-def _rule_name(now: Snapshot, code: str) -> str:
+def _rule_name(snapshot: Snapshot, code: str) -> str:
     """As the findings have it; a client may still ask about one that is gone."""
-    files = (file for entry in now.entries.values() for file in entry.analysis.files)
-    known = next((one.name for file in files for one in file.findings if one.code == code), None)
-    if known is not None:
-        return known
+    files = (file for entry in snapshot.entries.values() for file in entry.analysis.files)
+    rule_name = next(
+        (finding.name for file in files for finding in file.findings if finding.code == code), None
+    )
+    if rule_name is not None:
+        return rule_name
     from gpadvisor.pipeline.rule_pages import find_rule  # noqa: PLC0415  # imports every rule
 
     return find_rule(code).name
@@ -83,13 +89,13 @@ def _by_code(diagnostics: Sequence[lsp.Diagnostic]) -> list[lsp.Diagnostic]:
         for diagnostic in reversed(diagnostics)
         if not str(diagnostic.code).startswith("GPA9")
     }
-    return [one for one in diagnostics if first.get(one.code) is one]
+    return [diagnostic for diagnostic in diagnostics if first.get(diagnostic.code) is diagnostic]
 
 
-def wanted(action: Action, only: Sequence[str] | None) -> bool:
+def is_requested(action: Action, only: Sequence[str] | None) -> bool:
     """Whether an action is of a kind that was asked for: ``refactor`` means ``refactor.rewrite``, too."""
     if not only or isinstance(action, lsp.Command):
         return True
     kind = str(getattr(action.kind, "value", action.kind))
-    kinds = [str(getattr(one, "value", one)) for one in only]
-    return any(not one or kind == one or kind.startswith(f"{one}.") for one in kinds)
+    kinds = [str(getattr(kind, "value", kind)) for kind in only]
+    return any(not requested or kind == requested or kind.startswith(f"{requested}.") for requested in kinds)

@@ -41,25 +41,29 @@ def _lens(snapshot: Snapshot, view: View, lens: Lens, command: lsp.Command) -> l
 
 def _command(snapshot: Snapshot, view: View, layer: PlacedLayer, lens: Lens) -> lsp.Command | None:
     """What a click does; None where only our client can do it."""
-    own = snapshot.client.own
+    is_own_client = snapshot.client.own
     if lens.action is LensAction.IMPORT:
-        return lsp.Command(title=lens.title, command=protocol.CLIENT_IMPORT_PROFILE) if own else None
+        return (
+            lsp.Command(title=lens.title, command=protocol.CLIENT_IMPORT_PROFILE) if is_own_client else None
+        )
     if lens.action is LensAction.MODEL:
-        name, words = (protocol.CLIENT_MODEL_FILE, None) if own else (protocol.MODEL_FILE, [view.uri])
+        name, words = (
+            (protocol.CLIENT_MODEL_FILE, None) if is_own_client else (protocol.MODEL_FILE, [view.uri])
+        )
         return lsp.Command(title=lens.title, command=name, arguments=words)
     if lens.action in {LensAction.PICK_KERNEL, LensAction.PICK_LAUNCH}:
-        name = protocol.CLIENT_SELECT_KERNEL if own else protocol.SELECT_KERNEL
+        name = protocol.CLIENT_SELECT_KERNEL if is_own_client else protocol.SELECT_KERNEL
         return lsp.Command(title=lens.title, command=name, arguments=[view.uri])
-    best = next((one for one in layer.file.findings if one.finding.id == lens.finding), None)
-    if best is not None and own:
-        at = Converter(snapshot).position(view.text, best.line, best.start)
-        place = [view.uri, at.line, at.character]
+    best = next((placed for placed in layer.file.findings if placed.finding.id == lens.finding), None)
+    if best is not None and is_own_client:
+        position = Converter(snapshot).position(view.text, best.line, best.start)
+        place = [view.uri, position.line, position.character]
         return lsp.Command(title=lens.title, command=protocol.CLIENT_SHOW_LOCATION, arguments=place)
     code = None if best is None else best.finding.code
     if code is not None:
-        name = protocol.CLIENT_EXPLAIN if own else protocol.EXPLAIN_COMMAND
+        name = protocol.CLIENT_EXPLAIN if is_own_client else protocol.EXPLAIN_COMMAND
         return lsp.Command(title=lens.title, command=name, arguments=[code])
-    if own:
+    if is_own_client:
         return lsp.Command(
             title=lens.title, command=protocol.CLIENT_OPEN_SASS, arguments=[view.uri, lens.line - 1]
         )

@@ -13,28 +13,33 @@ from gpadvisor.model.finding import ChangedLine, Freshness
 
 
 def compared_lines(
-    now: Snapshot, after: Entry, compared: Sequence[ChangedLine], read: Callable[[str], str | None]
+    snapshot: Snapshot, after: Entry, compared: Sequence[ChangedLine], read: Callable[[str], str | None]
 ) -> list[CompareLine]:
     """Lines that are in today's text as they were in the second run; comparing large texts takes time.
 
     Args:
-        now: what is known.
+        snapshot: what is known.
         after: the second profile.
         compared: the two.
         read: the text of a file at a resolved path that no editor has open.
     """
-    local, found = local_files(after), []
+    local, lines_changed = local_files(after), []
     for file in after.analysis.files:
-        own, path = [one for one in compared if one.place.file == file.path], local.get(file.path)
-        if path is None or not own:
+        in_file, path = (
+            [change for change in compared if change.place.file == file.path],
+            local.get(file.path),
+        )
+        if path is None or not in_file:
             continue
-        document = now.documents.get(path)
+        document = snapshot.documents.get(path)
         text = read(path) if document is None else document.text.source
         if text is None:
             continue
         lines = line_map(file, text)
-        for one in own:
-            line, freshness = lines.now(one.place.line)
+        for change in in_file:
+            line, freshness = lines.now(change.place.line)
             if freshness is not Freshness.EDITED:
-                found.append(CompareLine(uri=now.uri_of(path), line=line - 1, change_ns=one.change_ns))
-    return sorted(found, key=lambda one: (-abs(one.change_ns), one.uri, one.line))
+                lines_changed.append(
+                    CompareLine(uri=snapshot.uri_of(path), line=line - 1, change_ns=change.change_ns)
+                )
+    return sorted(lines_changed, key=lambda line: (-abs(line.change_ns), line.uri, line.line))

@@ -43,8 +43,10 @@ def complaint_diagnostics(wrong: Complaint, text: Text, converter: Converter) ->
     diagnostics = []
     for message in wrong.messages[:_SHOWN]:
         line, column = _place(message, wrong.path)
-        now = lines.now(line)[0]
-        diagnostics.append(_diagnostic(_words(message, wrong.path), now, column, text, converter, message))
+        line_today = lines.now(line)[0]
+        diagnostics.append(
+            _diagnostic(_words(message, wrong.path), line_today, column, text, converter, message)
+        )
     return diagnostics
 
 
@@ -57,10 +59,14 @@ def _place(message: CompilerMessage, path: str) -> tuple[int, int | None]:
     return 1, None
 
 
-def _words(one: CompilerMessage, path: str) -> str:
-    where = "" if one.file is None or resolved(one.file) == path else f"{one.file}:{one.line}: "
-    sentence = f"{where}{one.message}".rstrip(".")
-    if one.missing_header is not None:
+def _words(complaint: CompilerMessage, path: str) -> str:
+    where = (
+        ""
+        if complaint.file is None or resolved(complaint.file) == path
+        else f"{complaint.file}:{complaint.line}: "
+    )
+    sentence = f"{where}{complaint.message}".rstrip(".")
+    if complaint.missing_header is not None:
         return f"Not analysed: {sentence}. Name the header's folder by -I in gpadvisor.analysis.flags."
     return f"Not analysed: {sentence}."
 

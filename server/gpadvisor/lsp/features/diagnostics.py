@@ -17,11 +17,11 @@ def file_diagnostics(snapshot: Snapshot, view: View) -> list[lsp.Diagnostic]:
     """What analyses have found in a file, from the top."""
     converter, options = Converter(snapshot), snapshot.options(view.path)
     result = [
-        converter.diagnostic(shown, view.text, layer, local_files(layer.entry))
+        converter.diagnostic(finding_words, view.text, layer, local_files(layer.entry))
         for layer in view.layers
-        for shown in diagnostics(layer.analysis, layer.file, layer.files, options, view.text.source)
+        for finding_words in diagnostics(layer.analysis, layer.file, layer.files, options, view.text.source)
     ]
-    return sorted(result, key=lambda one: (one.range.start.line, one.severity or 0))
+    return sorted(result, key=lambda diagnostic: (diagnostic.range.start.line, diagnostic.severity or 0))
 
 
 def complaints(snapshot: Snapshot, path: str) -> list[lsp.Diagnostic]:

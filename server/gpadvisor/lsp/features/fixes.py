@@ -66,27 +66,31 @@ def fix_question(snapshot: Snapshot, view: View, first_line: int, last_line: int
     """
     if not snapshot.may_read(view.path):
         return None
-    known = [(layer, one) for layer in view.layers for one in layer.file.findings if _is_open(one)]
-    known.sort(key=lambda pair: rank(pair[1].finding))
-    here = [(layer, one) for layer, one in known if first_line <= one.line <= last_line]
-    if not here:
+    all_open = [
+        (layer, placed) for layer in view.layers for placed in layer.file.findings if _is_open(placed)
+    ]
+    all_open.sort(key=lambda pair: rank(pair[1].finding))
+    on_lines = [(layer, placed) for layer, placed in all_open if first_line <= placed.line <= last_line]
+    if not on_lines:
         return None
-    kernels = {one.finding.kernel for _, one in here}
-    asked = [pair for pair in known if pair[1].finding.kernel in kernels and _sure(pair[1])][:_ASKED]
-    asked += [pair for pair in here if pair not in asked and _sure(pair[1])]
-    launches = {at: facts for layer, _ in asked for at, facts in layer.entry.launches.items()}
+    kernels = {placed.finding.kernel for _, placed in on_lines}
+    to_fix = [pair for pair in all_open if pair[1].finding.kernel in kernels and _sure(pair[1])][:_ASKED]
+    to_fix += [pair for pair in on_lines if pair not in to_fix and _sure(pair[1])]
+    launches = {site: facts for layer, _ in to_fix for site, facts in layer.entry.launches.items()}
     arguments = {
         **snapshot.job_arguments(view.path),
         "text": view.text.source,
-        "findings": to_json([_today(layer, one) for layer, one in asked]),
+        "findings": to_json([_today(layer, placed) for layer, placed in to_fix]),
         "launches": to_json(launches),
-        "disable": [[one.line, [one.finding.code], one.finding.id] for _, one in _first_of_each(here)],
+        "disable": [
+            [placed.line, [placed.finding.code], placed.finding.id] for _, placed in _first_of_each(on_lines)
+        ],
         "roots": [str(folder.path) for folder in snapshot.folders.values()] or [str(Path(view.path).parent)],
     }
     return FixQuestion(
         view=view,
-        here=tuple(one.finding for _, one in here),
-        known={one.finding.id: one.finding for _, one in known},
+        here=tuple(placed.finding for _, placed in on_lines),
+        known={placed.finding.id: placed.finding for _, placed in all_open},
         arguments=arguments,
     )
 
@@ -96,14 +100,14 @@ def offers_of(question: FixQuestion, fixes: Sequence[Fix]) -> list[Offer]:
 
     A change that answers several findings is offered for the one that gains most.
     """
-    ids = {one.id for one in question.here}
-    found = _each_once([fix for fix in fixes if fix.finding in ids])
-    for kernel, name in {one.kernel: one.kernel_name for one in question.here}.items():
-        of_kernel = {at for at, one in question.known.items() if one.kernel == kernel}
-        own = [fix for fix in fixes if fix.finding in of_kernel]
-        whole = fix_all(_each_once(own), name)
-        found += [] if whole is None else [whole]
-    return [_offer(question, fix) for fix in found]
+    ids = {finding.id for finding in question.here}
+    chosen = _each_once([fix for fix in fixes if fix.finding in ids])
+    for kernel, name in {finding.kernel: finding.kernel_name for finding in question.here}.items():
+        of_kernel = {id_ for id_, finding in question.known.items() if finding.kernel == kernel}
+        of_same_kernel = [fix for fix in fixes if fix.finding in of_kernel]
+        combined = fix_all(_each_once(of_same_kernel), name)
+        chosen += [] if combined is None else [combined]
+    return [_offer(question, fix) for fix in chosen]
 
 
 def _offer(question: FixQuestion, fix: Fix) -> Offer:
@@ -219,8 +223,8 @@ def _difference(offer: Offer, read: Read) -> str:
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
     changed = [line for line in lines if line[:1] in "-+" and line[:3] not in {"---", "+++"}]
     words = textwrap.dedent("\n".join(line[1:] for line in changed)).split("\n")
-    shown = [f"{line[0]} {text}" for line, text in zip(changed, words, strict=True)]
-    return "\n".join([*shown[:_ASKED_LINES], *(["..."] if len(shown) > _ASKED_LINES else [])])
+    excerpt = [f"{line[0]} {text}" for line, text in zip(changed, words, strict=True)]
+    return "\n".join([*excerpt[:_ASKED_LINES], *(["..."] if len(excerpt) > _ASKED_LINES else [])])
 
 
 def _is_open(placed: PlacedFinding) -> bool:
@@ -250,8 +254,8 @@ def _today(layer: PlacedLayer, placed: PlacedFinding) -> Finding:
 
 
 def _first_of_each(
-    found: Sequence[tuple[PlacedLayer, PlacedFinding]],
+    placed: Sequence[tuple[PlacedLayer, PlacedFinding]],
 ) -> list[tuple[PlacedLayer, PlacedFinding]]:
     """One for each line and code."""
-    kept = {(one.line, one.finding.code): (layer, one) for layer, one in reversed(found)}
-    return list(kept.values())
+    earliest = {(finding.line, finding.finding.code): (layer, finding) for layer, finding in reversed(placed)}
+    return list(earliest.values())

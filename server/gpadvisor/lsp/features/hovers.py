@@ -19,14 +19,14 @@ _MARKS: Final = re.compile(r"\*\*|(?<!\\)`|\\(?=[\\`*_{}\[\]<>#|~!])")
 def hover_at(snapshot: Snapshot, view: View, line: int) -> lsp.Hover | None:
     """What is known of a line from 1; None where nothing is."""
     options = snapshot.options(view.path)
-    said = [
+    sections = [
         words
         for layer in view.layers
         if (words := hover(layer.analysis, layer.file, line, layer.files, options, layer.entry.history))
     ]
-    if not said:
+    if not sections:
         return None
-    text, kind = "\n\n---\n\n".join(said), lsp.MarkupKind.Markdown
+    text, kind = "\n\n---\n\n".join(sections), lsp.MarkupKind.Markdown
     if not snapshot.client.markdown:
         text, kind = _MARKS.sub("", _LINK.sub(r"\1", text)), lsp.MarkupKind.PlainText
     extent = Converter(snapshot).range(view.text, line, 0, len(view.text.line(line - 1)))

@@ -10,15 +10,15 @@ from gpadvisor.lsp.convert import Converter
 from gpadvisor.lsp.snapshot import Snapshot, View, local_files
 
 
-def inlay_hints(snapshot: Snapshot, view: View, wanted: lsp.Range) -> list[lsp.InlayHint]:
+def inlay_hints(snapshot: Snapshot, view: View, visible: lsp.Range) -> list[lsp.InlayHint]:
     """Hints on the lines of a range, one each."""
     options, converter = snapshot.options(view.path), Converter(snapshot)
-    lines = range(wanted.start.line + 1, wanted.end.line + 2)
-    taken: set[int] = set()
+    lines = range(visible.start.line + 1, visible.end.line + 2)
+    hinted: set[int] = set()
     result: list[lsp.InlayHint] = []
     for layer in view.layers:
         for hint in hints(layer.analysis, layer.file, layer.files, options):
-            if hint.line in lines and hint.line not in taken:
-                taken.add(hint.line)
+            if hint.line in lines and hint.line not in hinted:
+                hinted.add(hint.line)
                 result.append(converter.hint(hint, view.text, local_files(layer.entry)))
     return result

@@ -25,9 +25,9 @@ def kernel_choices(snapshot: Snapshot, view: View | None) -> list[KernelChoice]:
         return []
     choices: list[KernelChoice] = []
     for layer in view.layers:
-        shown = chosen_kernels(layer.analysis, snapshot.options(view.path))
+        chosen = chosen_kernels(layer.analysis, snapshot.options(view.path))
         for kernel in layer.analysis.kernels:
-            choices += _choices(layer, kernel, chosen=kernel.kernel in shown)
+            choices += _choices(layer, kernel, chosen=kernel.kernel in chosen)
     return choices[:_MOST]
 
 
@@ -79,6 +79,6 @@ def chosen_kernel(view: View | None, key: str) -> Chosen:
     for layer in () if view is None else view.layers:
         for kernel in layer.analysis.kernels:
             if kernel.kernel == name:
-                other = index.isdigit() and int(index) != kernel.launch_index
-                return Chosen(layer=layer, kernel=kernel, launch=int(index) if other else None)
+                another_launch = index.isdigit() and int(index) != kernel.launch_index
+                return Chosen(layer=layer, kernel=kernel, launch=int(index) if another_launch else None)
     raise UsageError(f"no kernel {name} has lines in this file; it was analysed again meanwhile: pick anew")

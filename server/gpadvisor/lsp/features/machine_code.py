@@ -46,10 +46,10 @@ def sass_question(snapshot: Snapshot, view: View | None, params: SassParams) -> 
     path = file_path(params.uri)
     if path is None or not snapshot.may_read(path):
         return _nothing("the workspace is not trusted: nothing is disassembled")
-    found = None if view is None else _wanted(snapshot, view, params)
-    if found is None:
+    layer_and_kernel = None if view is None else _wanted(snapshot, view, params)
+    if layer_and_kernel is None:
         return _nothing("nothing is known of this file: analyse it, or open a profile of it")
-    layer, kernel = found
+    layer, kernel = layer_and_kernel
     origin = layer.analysis.origin
     arguments = {
         **snapshot.job_arguments(origin),
@@ -66,11 +66,11 @@ def _wanted(snapshot: Snapshot, view: View, params: SassParams) -> tuple[PlacedL
     """The layer and kernel that a request means."""
     candidates: list[tuple[PlacedLayer, KernelView]] = []
     for layer in view.layers:
-        shown = chosen_kernels(layer.analysis, snapshot.options(view.path))
+        chosen = chosen_kernels(layer.analysis, snapshot.options(view.path))
         for kernel in layer.analysis.kernels:
             if params.kernel is not None and kernel.kernel == params.kernel.partition("@")[0]:
                 return layer, kernel
-            if kernel.kernel in shown:
+            if kernel.kernel in chosen:
                 candidates.append((layer, kernel))
     if params.kernel is not None:
         raise UsageError(f"no kernel {params.kernel} has lines in this file")
@@ -115,7 +115,7 @@ def _row(row: SassInstruction, uris: dict[str, str], files: dict[str, PlacedFile
     place = row.place
     # A line inside a header of the toolkit is not what the reader looks for: its call site is.
     if place is None or place.file not in uris:
-        place = next((one for one in row.inline if one.file in uris), None)
+        place = next((inlined for inlined in row.inline if inlined.file in uris), None)
     line = None
     if place is not None:
         file = files.get(place.file)

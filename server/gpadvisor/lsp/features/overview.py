@@ -23,27 +23,29 @@ _Maps: TypeAlias = Mapping[str, tuple[str, LineMap]]
 """By the line table's path: the file on this machine, and where its lines are today."""
 
 
-def overview(now: Snapshot, profile: str | None, read: Read) -> list[OverviewEntry]:
+def overview(snapshot: Snapshot, profile: str | None, read: Read) -> list[OverviewEntry]:
     """Profiles newest first, then sources; comparing large texts takes time.
 
     Args:
-        now: what is known.
+        snapshot: what is known.
         profile: only what lies at this resolved path; None for everything.
         read: the text of a file at a resolved path that no editor has open.
     """
-    entries = sorted(now.entries.values(), key=lambda one: (not one.is_profile, -one.age, one.key))
-    profiled = {kernel.kernel for one in entries if one.is_profile for kernel in one.analysis.kernels}
-    entries = [one if one.is_profile else _without(one, profiled) for one in entries]
-    shown = [one for one in entries if one.is_profile or one.analysis.kernels]
-    reading, errors = now.reading, now.errors
-    bare = {*reading, *errors} - {one.analysis.origin for one in shown}
+    entries = sorted(
+        snapshot.entries.values(), key=lambda entry: (not entry.is_profile, -entry.age, entry.key)
+    )
+    profiled = {kernel.kernel for entry in entries if entry.is_profile for kernel in entry.analysis.kernels}
+    entries = [entry if entry.is_profile else _without(entry, profiled) for entry in entries]
+    listed = [entry for entry in entries if entry.is_profile or entry.analysis.kernels]
+    reading, errors = snapshot.reading, snapshot.errors
+    bare = {*reading, *errors} - {entry.analysis.origin for entry in listed}
     if profile is not None:
-        shown = [one for one in shown if resolved(one.analysis.origin) == profile]
+        listed = [entry for entry in listed if resolved(entry.analysis.origin) == profile]
         bare = {path for path in bare if resolved(path) == profile}
-    maps = _maps(now, shown, read)
-    found = [_Lister(now, one, maps[one.key]).entry() for one in shown]
-    found += [_nothing_of(path) for path in sorted(bare)]
-    return [replace(one, reading=one.path in reading, error=errors.get(one.path)) for one in found]
+    maps = _maps(snapshot, listed, read)
+    rows = [_Lister(snapshot, entry, maps[entry.key]).entry() for entry in listed]
+    rows += [_nothing_of(path) for path in sorted(bare)]
+    return [replace(row, reading=row.path in reading, error=errors.get(row.path)) for row in rows]
 
 
 def _without(entry: Entry, kernels: Collection[str]) -> Entry:
@@ -69,16 +71,16 @@ def _nothing_of(path: str) -> OverviewEntry:
 
 def _maps(snapshot: Snapshot, entries: list[Entry], read: Read) -> dict[str, _Maps]:
     """Line maps by an entry's key."""
-    known: dict[str, str | None] = {path: text.source for path, text in snapshot.texts().items()}
+    texts: dict[str, str | None] = {path: text.source for path, text in snapshot.texts().items()}
     result: dict[str, _Maps] = {}
     for entry in entries:
         maps, local = {}, local_files(entry)
         for file in entry.analysis.files:
-            at = local.get(file.path)
-            if at is not None and at not in known:
-                known[at] = read(at)
-            if at is not None and (text := known[at]) is not None:
-                maps[file.path] = at, line_map(file, text)
+            local_path = local.get(file.path)
+            if local_path is not None and local_path not in texts:
+                texts[local_path] = read(local_path)
+            if local_path is not None and (text := texts[local_path]) is not None:
+                maps[file.path] = local_path, line_map(file, text)
         result[entry.key] = maps
     return result
 
@@ -139,19 +141,19 @@ class _Lister:
     def _leading(self, kernel: str, code: str) -> tuple[str, Finding] | None:
         """The heaviest line of a suggestion, and its file."""
         lines = [
-            (file.path, one)
+            (file.path, finding)
             for file in self.input.analysis.files
-            for one in file.findings
-            if one.code == code and kernel in {part.kernel for part in one.parts}
+            for finding in file.findings
+            if finding.code == code and kernel in {part.kernel for part in finding.parts}
         ]
         return max(lines, key=lambda pair: (pair[1].leads, pair[1].samples), default=None)
 
     def _place(self, place: Place | None) -> OverviewPlace | None:
         """In today's text; None where the file is not on this machine."""
-        known = None if place is None else self.maps.get(place.file)
-        if place is None or known is None:
+        path_and_lines = None if place is None else self.maps.get(place.file)
+        if place is None or path_and_lines is None:
             return None
-        path, lines = known
+        path, lines = path_and_lines
         line, freshness = lines.now(place.line)
         edited = freshness is Freshness.EDITED
         return OverviewPlace(uri=self.now.uri_of(path), line=line - 1, stale=edited)

@@ -56,24 +56,26 @@ _NEXT: Final[dict[State, tuple[NextStep, ...]]] = {
 }
 
 
-def status_of(snapshot: Snapshot, path: str, view: View | None, at: datetime) -> StatusParams:
+def status_of(snapshot: Snapshot, path: str, view: View | None, time: datetime) -> StatusParams:
     """The status of one document; a profile's age counts to ``at``."""
     options = snapshot.options(path)
     layer = view.layers[0] if view is not None and view.layers else None
     text, details, stale = "GPA", [], 0.0
     if layer is not None:
         files = [layer.file, *layer.files.values()]
-        said = status(layer.analysis, files, at, layer.entry.history)
-        text, details = said.text, list(said.details)
+        sentence = status(layer.analysis, files, time, layer.entry.history)
+        text, details = sentence.text, list(sentence.details)
         stale = stale_share([layer.file]) or 0.0
     else:
         details = _nowhere(snapshot, path)
     error = snapshot.errors_of(path)
     kernels = () if layer is None else layer.analysis.kernels
-    shown = frozenset() if layer is None else chosen_kernels(layer.analysis, options)
-    here = frozenset() if layer is None else {line.data.kernel for line in layer.file.lines}
-    views = [kernel_view for kernel_view in kernels if kernel_view.kernel in shown]
-    kernel = next((one for one in views if one.kernel in here), views[0] if views else None)
+    chosen = frozenset() if layer is None else chosen_kernels(layer.analysis, options)
+    in_file = frozenset() if layer is None else {line.data.kernel for line in layer.file.lines}
+    views = [kernel_view for kernel_view in kernels if kernel_view.kernel in chosen]
+    kernel = next(
+        (kernel_view for kernel_view in views if kernel_view.kernel in in_file), views[0] if views else None
+    )
     is_profile = layer is not None and layer.entry.is_profile
     failed = (
         bool(error) and not is_profile
@@ -82,7 +84,7 @@ def status_of(snapshot: Snapshot, path: str, view: View | None, at: datetime) ->
     wrong = snapshot.complaints.get(path)
     compiles = wrong is None or not wrong.messages
     entries = [] if is_profile else list(_profiles(snapshot, path))
-    elsewhere = elsewhere_words((one.analysis for one in entries), options)
+    elsewhere = elsewhere_words((entry.analysis for entry in entries), options)
     words = None if layer is None else bar_words(layer.analysis, layer.file, options)
     return StatusParams(
         state=state,
@@ -105,8 +107,8 @@ def status_of(snapshot: Snapshot, path: str, view: View | None, at: datetime) ->
 
 def _nowhere(snapshot: Snapshot, path: str) -> list[str]:
     """Of profiles in the document's folder that are on no line of a file here."""
-    said = [nowhere_words(profile.analysis) for profile in _profiles(snapshot, path)]
-    return [one for one in said if one is not None]
+    sentences = [nowhere_words(profile.analysis) for profile in _profiles(snapshot, path)]
+    return [sentence for sentence in sentences if sentence is not None]
 
 
 def _profiles(snapshot: Snapshot, path: str) -> Iterator[Entry]:

@@ -38,12 +38,12 @@ class BuiltKernel:
     code: bytes
     sites: tuple[frozenset[Place], ...]  # of the rule: each with the lines that it belongs to
 
-    def opcodes(self, wanted: Callable[[Place], bool] | None, *, full: bool) -> Counter[str]:
+    def opcodes(self, selects: Callable[[Place], bool] | None, *, full: bool) -> Counter[str]:
         """How often each opcode stands on some lines, or anywhere; with or without modifiers."""
         counts: Counter[str] = Counter()
         for function in self.program.functions:
             for index, instruction in enumerate(function.instructions):
-                if wanted is None or any(map(wanted, places(function, index))):
+                if selects is None or any(map(selects, places(function, index))):
                     parts = (instruction.opcode, *instruction.modifiers) if full else (instruction.opcode,)
                     counts[".".join(parts)] += 1
         return counts
@@ -88,11 +88,11 @@ def paired(before: Built, after: Built) -> list[tuple[BuiltKernel, BuiltKernel]]
     return result
 
 
-def _by_head(built: Built, other: Built) -> dict[str, list[BuiltKernel]]:
+def _by_head(built: Built, counterpart: Built) -> dict[str, list[BuiltKernel]]:
     """Kernels that the other build has no namesake of, by name without parameters."""
     result: dict[str, list[BuiltKernel]] = {}
     for name, kernel in built.kernels.items():
-        if name not in other.kernels:
+        if name not in counterpart.kernels:
             result.setdefault(kernel.demangled.partition("(")[0], []).append(kernel)
     return result
 
@@ -103,7 +103,7 @@ def places(function: Function, index: int) -> list[Place]:
     if entry is None:
         return []
     locations = [entry.location, *(frame.call_site for frame in entry.inline)]
-    return [(one.file, one.line) for one in locations]
+    return [(location.file, location.line) for location in locations]
 
 
 def read_build(
@@ -147,7 +147,7 @@ def read_build(
 
 def _sites(kernel: str, program: Program, code: str, request: Request) -> tuple[frozenset[Place], ...]:
     """Where a rule finds its pattern in the machine code of a kernel."""
-    optimizer = next((one for one in OPTIMIZERS if one.code == code), None)
+    optimizer = next((candidate for candidate in OPTIMIZERS if candidate.code == code), None)
     if optimizer is None:
         return ()
     machine = machine_model(program.arch, request)
@@ -180,13 +180,13 @@ def _around(function: Function, index: int) -> list[Place]:
 
 def same_file(path: Path, overlay: Overlay | None) -> Callable[[str], bool]:
     """Whether a file of a line table is a given one, links resolved."""
-    known: dict[str, bool] = {}
-    wanted = path.resolve()
+    is_same: dict[str, bool] = {}
+    resolved = path.resolve()
 
     def is_it(file: str) -> bool:
-        if file not in known:
-            named = file if overlay is None else overlay.named(file)
-            known[file] = Path(named).name == wanted.name and Path(named).resolve() == wanted
-        return known[file]
+        if file not in is_same:
+            real_name = file if overlay is None else overlay.named(file)
+            is_same[file] = Path(real_name).name == resolved.name and Path(real_name).resolve() == resolved
+        return is_same[file]
 
     return is_it

@@ -69,11 +69,16 @@ def kernel_changes(fix: Fix, before: Side, after: Side, kernel: str | None) -> t
     """What changed in each kernel, the finding's own and then the most changed first."""
     pairs = sorted(paired(before.built, after.built), key=lambda pair: pair[0].name)
     changes = [_change(fix, before, after, old, new) for old, new in pairs[:_MAX_KERNELS]]
-    asked = (
+    offered_for = (
         None if kernel is None else demangle(kernel)
     )  # of a profile, perhaps, whose build had another path
     changes.sort(
-        key=lambda change: (change.unchanged, demangle(change.kernel) != asked, -_size(change), change.kernel)
+        key=lambda change: (
+            change.unchanged,
+            demangle(change.kernel) != offered_for,
+            -_size(change),
+            change.kernel,
+        )
     )
     return tuple(changes)
 
@@ -117,9 +122,9 @@ def _opcodes(
     fix: Fix, before: Side, after: Side, old: BuiltKernel, new: BuiltKernel
 ) -> tuple[_Counts, _Counts]:
     """Opcodes that are fewer and more; with modifiers only where nothing else differs."""
-    wanted = (before.holds, after.holds) if fix.change in _BY_LINES else (None, None)
+    selections = (before.holds, after.holds) if fix.change in _BY_LINES else (None, None)
     for full in (False, True):
-        counts, two = old.opcodes(wanted[0], full=full), new.opcodes(wanted[1], full=full)
+        counts, two = old.opcodes(selections[0], full=full), new.opcodes(selections[1], full=full)
         for counter in (counts, two):
             counter.pop("NOP", None)  # they only fill up
         gone, added = counts - two, two - counts

@@ -108,4 +108,4 @@ def _merged(place: CommentPlace, content: str, codes: list[str]) -> TextEdit | N
 
 
 def _within(line: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    return any(first <= line <= last for first, last in ranges)
+    return any(first <= line <= end for first, end in ranges)

@@ -262,7 +262,7 @@ def _first_build(check: _Check, text: str, lines: set[int], paths: Sequence[Path
             f"no source below {check.request.root} includes {check.path.name}, so that the change cannot be "
             "tried; open the folder with a .cu file that does"
         )
-    found: list[tuple[Path, Side]] = []
+    candidates: list[tuple[Path, Side]] = []
     for unit in units:
         check.progress(f"compiling {unit.name}")
         try:
@@ -274,8 +274,8 @@ def _first_build(check: _Check, text: str, lines: set[int], paths: Sequence[Path
             continue
         if check.fix.flag is not None or concerns(side):
             return unit, side
-        found.append((unit, side))
-    return found[0]
+        candidates.append((unit, side))
+    return candidates[0]
 
 
 def _does_not_compile(fix: Fix, unit: Path, old: Side, error: str) -> FixCheck:

@@ -53,16 +53,16 @@ def flag_edits(text: str, flag: str) -> tuple[TextEdit, ...] | None:
         return None
     if flag in flags:
         return ()
-    wanted = {**before, key or _KEYS[0]: [*flags, flag]}
+    expected = {**before, key or _KEYS[0]: [*flags, flag]}
     for edit in _candidates(text, key, flag):
-        if _gives(apply_edits(text, [edit]), wanted):
+        if _gives(apply_edits(text, [edit]), expected):
             return (edit,)
     return None
 
 
-def _gives(text: str, wanted: dict[str, object]) -> bool:
+def _gives(text: str, expected: dict[str, object]) -> bool:
     try:
-        return parse_toml(text.encode()) == wanted
+        return parse_toml(text.encode()) == expected
     except ValueError:
         return False
 

@@ -42,15 +42,17 @@ def kernel_launch(context: KernelContext) -> LaunchFacts:
 
 def _trips(program: Program) -> Mapping[int, int]:
     """Passes of loops that the machine code tells, by the line of their head; none where two disagree."""
-    found: dict[int, set[int | None]] = {}
+    trips_of_line: dict[int, set[int | None]] = {}
     for function in program.functions:
         for loop in function.loops:
             if loop.location is None:
                 continue
             facts = loop_facts(function, loop.id)
             # Of a loop that is unrolled already the passes are fewer than the source's.
-            found.setdefault(loop.location.line, set()).add(facts.trips if facts.copies == 1 else None)
-    alone = {line: next(iter(trips)) for line, trips in found.items() if len(trips) == 1}
+            trips_of_line.setdefault(loop.location.line, set()).add(
+                facts.trips if facts.copies == 1 else None
+            )
+    alone = {line: next(iter(trips)) for line, trips in trips_of_line.items() if len(trips) == 1}
     return {line: trips for line, trips in alone.items() if trips is not None}
 
 
@@ -67,11 +69,11 @@ def _copies(program: Program) -> Mapping[int, int]:
 
 def _one_more_block(context: KernelContext) -> int | None:
     """The blocks per SM to ask for, where registers alone keep it from holding one more."""
-    now = context.occupancy.blocks_per_sm
-    if now is None or context.occupancy.limiter != REGISTERS:
+    resident = context.occupancy.blocks_per_sm
+    if resident is None or context.occupancy.limiter != REGISTERS:
         return None
-    others = [blocks for resource, blocks in context.occupancy.limits if resource != REGISTERS]
-    return now + 1 if others and min(others) > now else None
+    by_other_resources = [blocks for resource, blocks in context.occupancy.limits if resource != REGISTERS]
+    return resident + 1 if by_other_resources and min(by_other_resources) > resident else None
 
 
 def _proposed(context: KernelContext) -> int | None:

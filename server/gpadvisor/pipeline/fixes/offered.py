@@ -189,16 +189,16 @@ def _estimate(finding: Finding) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    shown = list(dict.fromkeys(words))
-    more = len(shown) - _SHOWN
+    distinct = list(dict.fromkeys(words))
+    more = len(distinct) - _SHOWN
     if more > 0:
-        return f"{', '.join(shown[:_SHOWN])} and {more} more"
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+        return f"{', '.join(distinct[:_SHOWN])} and {more} more"
+    return distinct[0] if len(distinct) == 1 else f"{', '.join(distinct[:-1])} and {distinct[-1]}"
 
 
 def _float_literals(case: _Case) -> Iterator[Fix]:
-    named = Remedy.IN_FLOAT in case.finding.remedies
-    sites = [site for site in case.sites(SiteKind.FLOAT_LITERALS) if site.sure or named]
+    is_remedy = Remedy.IN_FLOAT in case.finding.remedies
+    sites = [site for site in case.sites(SiteKind.FLOAT_LITERALS) if site.sure or is_remedy]
     if not sites:
         return
     words = [word for site in sites for word in site.words]

@@ -48,20 +48,20 @@ def _opcodes(kernel: KernelChange, where: str) -> str:
 
 
 def _counted(opcodes: Sequence[tuple[str, int]]) -> str:
-    shown = [f"{name} x{count}" if count > 1 else name for name, count in opcodes[:_OPCODES]]
-    more = len(opcodes) - len(shown)
+    counts = [f"{name} x{count}" if count > 1 else name for name, count in opcodes[:_OPCODES]]
+    more = len(opcodes) - len(counts)
     if more > 0:
-        return f"{', '.join(shown)} and {more} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
+        return f"{', '.join(counts)} and {more} more"
+    return " and ".join([", ".join(counts[:-1]), counts[-1]]) if len(counts) > 1 else "".join(counts)
 
 
 def _resources(kernel: KernelChange) -> list[str]:
-    found = [_number("registers", kernel.registers)]
+    parts = [_number("registers", kernel.registers)]
     if kernel.local_bytes != Change(before=0, after=0):
-        found.append(_number("bytes of local memory", kernel.local_bytes))
+        parts.append(_number("bytes of local memory", kernel.local_bytes))
     if kernel.shared_bytes.before != kernel.shared_bytes.after:
-        found.append(_number("bytes of shared memory", kernel.shared_bytes))
-    return [one for one in found if one]
+        parts.append(_number("bytes of shared memory", kernel.shared_bytes))
+    return [part for part in parts if part]
 
 
 def _number(name: str, change: Change) -> str:

@@ -63,7 +63,7 @@ class SourceChooser:
     def _lines(self) -> Mapping[str, Mapping[int, set[str]]]:
         """By file its lines, with the opcodes that were made of them."""
         result: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
-        for function in (one for program in self._programs for one in program.functions):
+        for function in (function for program in self._programs for function in program.functions):
             for instruction, line in zip(function.instructions, function.lines, strict=True):
                 if line is not None and line.location.line:
                     result[line.location.file][line.location.line].add(instruction.opcode)
@@ -74,68 +74,72 @@ class SourceChooser:
         """By file the kernels that have lines of their own in it."""
         result: dict[str, set[_Kernel]] = defaultdict(set)
         for function in (one for program in self._programs for one in program.functions):
-            own: dict[str, list[int]] = defaultdict(list)
+            by_file: dict[str, list[int]] = defaultdict(list)
             for line in function.lines:
                 if line is not None and line.location.line and not line.inline:
-                    own[line.location.file].append(line.location.line)
+                    by_file[line.location.file].append(line.location.line)
             if function.kind is FunctionKind.KERNEL:
-                for file, lines in own.items():
+                for file, lines in by_file.items():
                     result[file].add(_kernel(function, lines))
         return result
 
-    def may_be(self, named: str, data: bytes | None) -> bool:
+    def may_be(self, report_path: str, data: bytes | None) -> bool:
         """Whether each line of a file can be what was made of it."""
         lines = split_lines((data or b"").decode("utf-8", "replace"))
         return all(
             number <= len(lines) and all(can_be(lines[number - 1], opcode) for opcode in opcodes)
-            for number, opcodes in self._lines[named].items()
+            for number, opcodes in self._lines[report_path].items()
         )
 
-    def choose(self, named: str, root: Path) -> Path | None:
+    def choose(self, report_path: str, root: Path) -> Path | None:
         """The file of a project that can be what was compiled; None where no text can, or several.
 
         Its lines can be, and those of the kernels are in definitions with their names and parameters. One of
         the same name comes first; of several such texts the one with most lines that look like their
         instructions.
         """
-        if not self._kernels[named]:
+        if not self._kernels[report_path]:
             return None
-        beside = self._beside(named)
+        beside = self._beside(report_path)
         same: list[Path] = []
         paths: list[Path] = []
         for path in local_sources.walk(root):
             if path.suffix in local_sources.DEVICE_SUFFIXES and str(local_sources.real(path)) not in beside:
-                (same if path.name == PurePosixPath(named).name else paths).append(path)
+                (same if path.name == PurePosixPath(report_path).name else paths).append(path)
                 self.looked_at.add(path.name)
         for files in (same, paths):
-            shown = self._possible(named, files)
-            best = [path for path, count in shown.items() if count == max(shown.values())]
+            matching_lines = self._possible(report_path, files)
+            best = [path for path, count in matching_lines.items() if count == max(matching_lines.values())]
             if best:
                 return best[0] if len(best) == 1 else None
         return None
 
-    def _possible(self, named: str, files: Iterable[Path]) -> dict[Path, int]:
+    def _possible(self, report_path: str, files: Iterable[Path]) -> dict[Path, int]:
         """Of each text that can be it the first file, with the instructions that its lines look like."""
-        words = [kernel.name.encode() for kernel in self._kernels[named]]
+        words = [kernel.name.encode() for kernel in self._kernels[report_path]]
         paths: dict[str, Path] = {}
         for path in files:
             data = local_sources.read_source(path) or b""
-            if len(paths) < _MAX_PARSED and all(word in data for word in words) and self.may_be(named, data):
+            if (
+                len(paths) < _MAX_PARSED
+                and all(word in data for word in words)
+                and self.may_be(report_path, data)
+            ):
                 paths.setdefault(data.decode("utf-8", "replace"), path)
         facts, _ = read_source_facts([(str(path), text) for text, path in paths.items()])
         return {
-            path: self._shown(named, text)
+            path: self._shown(report_path, text)
             for text, path in paths.items()
             if (read := facts.get((str(path), text))) is not None
-            and all(any(map(kernel.may_be, read.kernels)) for kernel in self._kernels[named])
+            and all(any(map(kernel.may_be, read.kernels)) for kernel in self._kernels[report_path])
         }
 
-    def _shown(self, named: str, text: str) -> int:
+    def _shown(self, report_path: str, text: str) -> int:
         """Instructions that their line looks like; every line is there."""
         lines = split_lines(text)
         return sum(
             shows(lines[number - 1], opcode)
-            for number, opcodes in self._lines[named].items()
+            for number, opcodes in self._lines[report_path].items()
             for opcode in opcodes
         )
 

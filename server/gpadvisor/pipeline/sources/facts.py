@@ -35,18 +35,18 @@ def read_source_facts(
     """The facts of each source; none, and a problem, where the process that parses them fails."""
     begun = {source: _begun.pop((Path(source[0]).suffix, source[1]), None) for source in sorted(sources)}
     source_facts = {source: read for source, future in begun.items() if future and (read := future.result())}
-    asked = [source for source in begun if source not in source_facts]
-    if not asked:
+    unread = [source for source in begun if source not in source_facts]
+    if not unread:
         return source_facts, ()
     try:
-        answer = ask_parser(_FACTS, asked, timeout_seconds, memory_bytes)
-        facts = dict(zip(asked, _checked(asked, answer), strict=True))
+        answer = ask_parser(_FACTS, unread, timeout_seconds, memory_bytes)
+        facts = dict(zip(unread, _checked(unread, answer), strict=True))
     except ToolTimeoutError:
-        return source_facts, (_problem(asked, f"took longer than {timeout_seconds:g} s and was stopped"),)
+        return source_facts, (_problem(unread, f"took longer than {timeout_seconds:g} s and was stopped"),)
     except ToolError:
-        return source_facts, (_problem(asked, "failed"),)
+        return source_facts, (_problem(unread, "failed"),)
     except (ValueError, RecursionError):
-        return source_facts, (_problem(asked, "gave no sensible answer"),)
+        return source_facts, (_problem(unread, "gave no sensible answer"),)
     return {**source_facts, **facts}, ()
 
 
@@ -76,7 +76,7 @@ def _read_ahead(source: Source, future: Future[SourceFacts | None]) -> None:
 
 def ask_parser(
     entry: str,
-    asked: list[Source],
+    inputs: list[Source],
     timeout_seconds: float = _TIMEOUT_SECONDS,
     memory_bytes: int = _MEMORY_BYTES,
     cancelled: Callable[[], bool] | None = None,
@@ -88,7 +88,7 @@ def ask_parser(
     """
     return call(
         entry,
-        json.dumps(asked).encode(),
+        json.dumps(inputs).encode(),
         timeout_seconds=timeout_seconds,
         memory_bytes=memory_bytes,
         output_bytes=_OUTPUT_BYTES,
@@ -96,21 +96,22 @@ def ask_parser(
     )
 
 
-def _checked(asked: list[Source], answer: bytes) -> list[SourceFacts]:
+def _checked(inputs: list[Source], answer: bytes) -> list[SourceFacts]:
     """The facts in an answer; ValueError where it is none."""
     rows = json.loads(answer)
-    if not isinstance(rows, list) or len(rows) != len(asked):
+    if not isinstance(rows, list) or len(rows) != len(inputs):
         raise ValueError("not one row for each source")
     return [
-        SourceFacts.from_json(row, text.count("\n") + 1) for row, (_, text) in zip(rows, asked, strict=True)
+        SourceFacts.from_json(row, text.count("\n") + 1) for row, (_, text) in zip(rows, inputs, strict=True)
     ]
 
 
-def _problem(asked: list[Source], what: str) -> Problem:
-    paths = sorted({path for path, _ in asked})
-    shown = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+def _problem(inputs: list[Source], event: str) -> Problem:
+    paths = sorted({path for path, _ in inputs})
+    excerpt = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
     return Problem(
         ProblemCode.SOURCE_NOT_READ,
-        f"the process that parses {shown} {what}: their gpadvisor comments do not count in this advice and "
+        f"the process that parses {excerpt} {event}: their gpadvisor comments do not count in this"
+        " advice and "
         "nothing of them is named; look for a generated or damaged file among them",
     )

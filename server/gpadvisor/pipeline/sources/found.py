@@ -52,7 +52,7 @@ class FoundSources:
 
 
 def find_sources(
-    named: Collection[str],
+    report_paths: Collection[str],
     profile: Profile | None,
     compiled: Path | None,
     request: Request,
@@ -62,7 +62,7 @@ def find_sources(
     """Look for each named file in the project, where the mappings point, and under its own path.
 
     Args:
-        named: Paths in line tables.
+        report_paths: Paths in line tables.
         profile: Whose embedded sources count, by content.
         compiled: A source that was compiled here, just now, under exactly this path.
         request: Root of the project and path mappings.
@@ -70,9 +70,11 @@ def find_sources(
         chooser: Which of several files it is, by the machine code.
     """
     embedded = {} if profile is None else profile.sources
-    texts = [embedded.get(path, SourceText(path=path, sha256=None, text=None)) for path in sorted(named)]
+    texts = [
+        embedded.get(path, SourceText(path=path, sha256=None, text=None)) for path in sorted(report_paths)
+    ]
     mappings = [PathMapping(old, new) for old, new in request.settings.source_map.items()]
-    names = sorted({parts[-1] for path in named if (parts := path_parts(path))})
+    names = sorted({parts[-1] for path in report_paths if (parts := path_parts(path))})
     sizes = sorted({len(entry.text.encode()) for entry in texts if entry.text is not None})
     in_project = local_sources.candidates(request.root, names, sizes)
     paths = dict.fromkeys(in_project)
@@ -99,8 +101,8 @@ def find_sources(
         for match in matches
         if match.local_path is not None and (data := contents.get(match.local_path)) is not None
     }
-    here = Path.cwd()
-    matches = tuple(replace(match, local_path=_shown(match.local_path, here)) for match in matches)
+    folder = Path.cwd()
+    matches = tuple(replace(match, local_path=_shown(match.local_path, folder)) for match in matches)
     return FoundSources(
         matches=matches,
         profiled={entry.path: entry.text for entry in texts if entry.text is not None},
@@ -129,12 +131,12 @@ def _by_code(
     contents: dict[str, bytes | None],
 ) -> SourceMatch:
     """The match, with the file that the machine code tells from others where the path does not."""
-    named, local = match.report_path, match.local_path
-    if named in embedded or match.differs or match.method not in {AMBIGUOUS, UNMATCHED, PATH_SUFFIX}:
+    report_path, local = match.report_path, match.local_path
+    if report_path in embedded or match.differs or match.method not in {AMBIGUOUS, UNMATCHED, PATH_SUFFIX}:
         return match
-    if local is not None and chooser.may_be(named, contents.get(local)):
+    if local is not None and chooser.may_be(report_path, contents.get(local)):
         return match
-    path = chooser.choose(named, root)
+    path = chooser.choose(report_path, root)
     if path is None:
         return match
     contents[str(path)] = local_sources.read_source(path)
@@ -150,11 +152,11 @@ def _prefer_project(contents: dict[str, bytes | None], in_project: Collection[st
             del contents[path]
 
 
-def _shown(path: str | None, here: Path) -> str | None:
+def _shown(path: str | None, folder: Path) -> str | None:
     """A path as a person in this folder would write it."""
-    if path is None or not Path(path).is_absolute() or not Path(path).is_relative_to(here):
+    if path is None or not Path(path).is_absolute() or not Path(path).is_relative_to(folder):
         return path
-    return str(Path(path).relative_to(here))
+    return str(Path(path).relative_to(folder))
 
 
 def _problems(matches: Collection[SourceMatch]) -> tuple[Problem, ...]:

@@ -26,24 +26,28 @@ _UNITS: Final = frozenset(
 )  # others than .cu where a build has them as CUDA
 
 
-def units_of(path: Path, root: Path, known: Sequence[Path] = (), *, itself: bool = True) -> list[Path]:
+def units_of(
+    path: Path, root: Path, compiled_units: Sequence[Path] = (), *, itself: bool = True
+) -> list[Path]:
     """Sources to compile for a file, the likeliest first: those of a compile database before others.
 
     Args:
         path: The file that is edited.
         root: Folder of the project.
-        known: Sources that were compiled for the analysis that found something in the file.
+        compiled_units: Sources that were compiled for the analysis that found something in the file.
         itself: Whether a source is its own unit, even where others include it.
     """
     if path.suffix == _UNIT and itself:
         return [path]
-    found = list(dict.fromkeys(_including(path, root)))
-    near = sorted(found, key=lambda unit: (unit not in known, _distance(unit, path), str(unit)))[:_RANKED]
+    including = list(dict.fromkeys(_including(path, root)))
+    near = sorted(including, key=lambda unit: (unit not in compiled_units, _distance(unit, path), str(unit)))[
+        :_RANKED
+    ]
     commands = {unit: find_command(unit)[0] for unit in near}
     cuda = [unit for unit in near if unit.suffix == _UNIT or getattr(commands[unit], "is_cuda", False)]
-    ranked = sorted(cuda, key=lambda unit: (unit not in known, commands[unit] is None))
-    given = [unit for unit in known if unit.suffix == _UNIT and unit not in found]
-    return [*ranked, *given][:MAX_UNITS]
+    ranked = sorted(cuda, key=lambda unit: (unit not in compiled_units, commands[unit] is None))
+    stated = [unit for unit in compiled_units if unit.suffix == _UNIT and unit not in including]
+    return [*ranked, *stated][:MAX_UNITS]
 
 
 def _including(path: Path, root: Path) -> Iterator[Path]:
@@ -55,25 +59,25 @@ def _including(path: Path, root: Path) -> Iterator[Path]:
         names = _included(place)
         if names:
             includes[place] = names
-    wanted, paths = {path}, {path}
+    targets, paths = {path}, {path}
     for _ in range(_MAX_DEPTH):
         reached = [
             place
             for place, names in includes.items()
-            if place not in paths and _reaches(place, names, wanted)
+            if place not in paths and _reaches(place, names, targets)
         ]
         if not reached:
             return
         paths.update(reached)
-        wanted = set(reached)
+        targets = set(reached)
         yield from (place for place in reached if place.suffix in _UNITS)
 
 
 def _reaches(place: Path, names: set[str], paths: set[Path]) -> bool:
     """Whether a source includes one of the files: the one beside it of a name, else any that is called so."""
-    known = {one.name for one in paths}
+    file_names = {target.name for target in paths}
     for name in names:
-        if name.rpartition("/")[2] in known:
+        if name.rpartition("/")[2] in file_names:
             beside = Path(os.path.normpath(place.parent / name))
             if beside in paths or not beside.is_file():
                 return True
@@ -90,8 +94,8 @@ def _included(place: Path) -> set[str]:
     return {match[1].decode("utf-8", "replace").replace("\\", "/") for match in _INCLUDE.finditer(data)}
 
 
-def _distance(path: Path, other: Path) -> int:
+def _distance(path: Path, unit: Path) -> int:
     """Steps from one folder to another."""
-    a, b = path.parent.parts, other.parent.parts
+    a, b = path.parent.parts, unit.parent.parts
     common = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     return len(a) + len(b) - 2 * common

@@ -55,11 +55,11 @@ class KernelSources:
         self._profile = profile.resolve()
         self._kernels: dict[Path, bytes] = {}  # sources with any kernel
         self._includes: dict[Path, frozenset[str]] = {}  # names of files by what is compiled
-        left = _MAX_BYTES
+        bytes_left = _MAX_BYTES
         for path in _files(root, self._profile):
             data = local_sources.read_source(path) or b""
-            left -= len(data)
-            if left < 0:
+            bytes_left -= len(data)
+            if bytes_left < 0:
                 break
             if _KERNEL in data:
                 self._kernels[path] = data
@@ -83,7 +83,7 @@ class KernelSources:
         texts = [(str(path), self._kernels[path].decode("utf-8", "replace")) for path in paths]
         facts, _ = read_source_facts(texts)
         scope = core_name(_ANONYMOUS.sub("", demangled)).partition("<")[0].split("::")[:-1]
-        found = [
+        matches = [
             (site.name.split("::")[:-1] != scope, place, site.line)
             for place, text in enumerate(texts)
             if text in facts
@@ -92,7 +92,7 @@ class KernelSources:
         ]
         return tuple(
             Definition(path=paths[place], line=line, units=self._units(paths[place]))
-            for _, place, line in sorted(found)
+            for _, place, line in sorted(matches)
         )
 
     def _units(self, path: Path) -> tuple[Path, ...]:
@@ -109,28 +109,32 @@ def told_by_name(definitions: Sequence[Definition], profile: Path) -> Definition
     beside = (
         definition for definition in definitions if definition.path.parent == definitions[0].path.parent
     )
-    alike = {one.path for one in beside if _apart(one.path, profile) == _apart(definitions[0].path, profile)}
+    alike = {
+        definition.path
+        for definition in beside
+        if _apart(definition.path, profile) == _apart(definitions[0].path, profile)
+    }
     return definitions[0] if len(alike) == 1 else None
 
 
-def may_have(written: Sequence[str] | None, wanted: Sequence[str] | None) -> bool:
+def may_have(written: Sequence[str] | None, compiled: Sequence[str] | None) -> bool:
     """Whether the parameters of a definition can be those of a kernel; names of types are not followed."""
-    if written is None or wanted is None:
+    if written is None or compiled is None:
         return True
-    return len(written) == len(wanted) and all(map(_may_be, written, wanted))
+    return len(written) == len(compiled) and all(map(_may_be, written, compiled))
 
 
-def _may_be(written: str, wanted: str) -> bool:
-    base, other = _plain(written), _plain(wanted)
-    if base is not None and other is not None and base != other:
+def _may_be(written: str, compiled: str) -> bool:
+    base, compiled_base = _plain(written), _plain(compiled)
+    if base is not None and compiled_base is not None and base != compiled_base:
         return False
-    levels, known = written.count("*"), _ARGUMENTS.sub("", wanted).count("*")
-    return levels == known if base is not None else levels <= known
+    levels, compiled_levels = written.count("*"), _ARGUMENTS.sub("", compiled).count("*")
+    return levels == compiled_levels if base is not None else levels <= compiled_levels
 
 
 def _plain(name: str) -> tuple[str, ...] | None:
     """The words of a built-in type in a fixed order; None of another one."""
-    words = [one for one in _WORD.findall(name) if one not in _QUALIFIERS]
+    words = [word for word in _WORD.findall(name) if word not in _QUALIFIERS]
     if not words or not _BUILT_IN.issuperset(words):
         return None
     implied = {"int", "signed"}

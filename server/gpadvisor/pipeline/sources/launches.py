@@ -35,8 +35,8 @@ class SourceLaunch:
     def note(self) -> str:
         """Where the launch comes from, and what to state."""
         lacks = f", where {', '.join(self.unknown)} is not constant" if self.unknown else ""
-        named = "; state it with --grid, --block or --arguments" if self.unknown else ""
-        return f"launched as {self.place} does{lacks}{named}"
+        advice = "; state it with --grid, --block or --arguments" if self.unknown else ""
+        return f"launched as {self.place} does{lacks}{advice}"
 
 
 def source_launches(path: Path, defines: tuple[str, ...] = ()) -> Mapping[str, SourceLaunch]:
@@ -52,16 +52,16 @@ def source_launches(path: Path, defines: tuple[str, ...] = ()) -> Mapping[str, S
     texts = [*_texts(path)]
     if not any("<<<" in text for _, text in texts):
         return {}
-    given = "".join(f"#define {' '.join((*define.split('=', 1), '1')[:2])}\n" for define in defines)
-    asked = [*texts, ("defines.cu", given)]
+    defined = "".join(f"#define {' '.join((*define.split('=', 1), '1')[:2])}\n" for define in defines)
+    inputs = [*texts, ("defines.cu", defined)]
     try:
-        rows = json.loads(ask_parser("gpadvisor.source.launch_reading:answer", asked))
-        sites = launch_sites_from_json(rows, [text.count("\n") + 1 for _, text in asked])
+        rows = json.loads(ask_parser("gpadvisor.source.launch_reading:answer", inputs))
+        sites = launch_sites_from_json(rows, [text.count("\n") + 1 for _, text in inputs])
     except (ToolError, ValueError, RecursionError):
         return {}
     launches: dict[str, SourceLaunch] = {}
     for site in sorted(sites, key=lambda site: site.grid is None or site.block is None):
-        place = f"{Path(asked[site.file][0]).name}:{site.line}"
+        place = f"{Path(inputs[site.file][0]).name}:{site.line}"
         launch = SourceLaunch(stated=_stated(site), place=place, unknown=site.unknown)
         launches.setdefault(site.kernel, launch)
     return launches
@@ -95,13 +95,15 @@ def _texts(path: Path) -> Iterator[Source]:
 
 def _stated(site: LaunchSite) -> StatedLaunch:
     arguments: list[StatedArgument] = []
-    for one in site.arguments:
-        argument = StatedArgument(one.kind)
+    for site_argument in site.arguments:
+        argument = StatedArgument(site_argument.kind)
         with suppress(SettingsError):  # a number that its type does not hold is not known
             value = (
-                float(one.value) if one.kind in {"float", "double"} and one.value is not None else one.value
+                float(site_argument.value)
+                if site_argument.kind in {"float", "double"} and site_argument.value is not None
+                else site_argument.value
             )
-            argument = stated_argument(one.kind, value, "")
+            argument = stated_argument(site_argument.kind, value, "")
         arguments.append(argument)
     return StatedLaunch(
         grid=site.grid,

@@ -55,11 +55,11 @@ def walk(root: Path) -> Iterator[Path]:
 
 def _walk(root: Path) -> Iterator[tuple[str, str]]:
     """Folder and name of each; a path for every file of a project takes longer than to go through it."""
-    seen = 0
+    entries = 0
     for folder, names, files in os.walk(root):
         names[:] = sorted(name for name in names if not name.startswith(".") and name not in _SKIPPED)
-        seen += len(names) + len(files)
-        if seen > MAX_FILES:
+        entries += len(names) + len(files)
+        if entries > MAX_FILES:
             return
         for name in sorted(files):
             if os.path.splitext(name)[1].lower() in SUFFIXES:  # noqa: PTH122 - a Path per file is slow
@@ -80,11 +80,11 @@ def candidates(
     """
     if not names and not sizes and beside is None:
         return []
-    wanted = {name.lower() for name in names}
+    lowered = {name.lower() for name in names}
     paths = [
         Path(folder, name)
         for folder, name in _walk(root)
-        if name.lower() in wanted
+        if name.lower() in lowered
         or (sizes and _size(folder, name) in sizes)
         or (beside is not None and name.endswith(DEVICE_SUFFIXES))
     ]
@@ -101,12 +101,12 @@ def read_source(path: Path) -> bytes | None:
         return None
 
 
-def fingerprint(root: Path, wanted: Mapping[str, list[str] | list[int]]) -> list[list[str]]:
+def fingerprint(root: Path, lookups: Mapping[str, list[str] | list[int]]) -> list[list[str]]:
     """Path and digest of every candidate: equal as long as no answer can change."""
-    names = [str(name) for name in wanted.get("names", [])]
-    sizes = [int(size) for size in wanted.get("sizes", [])]
+    names = [str(name) for name in lookups.get("names", [])]
+    sizes = [int(size) for size in lookups.get("sizes", [])]
     result = []
-    beside = [str(folder) for folder in wanted.get("beside", [])]
+    beside = [str(folder) for folder in lookups.get("beside", [])]
     for path in candidates(root, names, sizes, beside[0] if beside else None):
         data = read_source(path)
         result.append([str(path), "" if data is None else hashlib.sha256(data).hexdigest()])

@@ -19,30 +19,32 @@ from gpadvisor.source.plausible import can_be
 
 def with_todays_lines(sources: FoundSources, kernels: Sequence[KernelAdvice]) -> tuple[SourceMatch, ...]:
     """The matches with what became of each named line, or that nothing tells."""
-    named: dict[str, dict[int, str]] = defaultdict(dict)
+    opcodes_of_line: dict[str, dict[int, str]] = defaultdict(dict)
     for place, opcode in _named(kernels, [match.report_path for match in sources.matches]):
-        named[place.file].setdefault(place.line, opcode)
-    return tuple(_told(match, sources, named.get(match.report_path, {})) for match in sources.matches)
+        opcodes_of_line[place.file].setdefault(place.line, opcode)
+    return tuple(
+        _told(match, sources, opcodes_of_line.get(match.report_path, {})) for match in sources.matches
+    )
 
 
 def _told(match: SourceMatch, sources: FoundSources, lines: Mapping[int, str]) -> SourceMatch:
     """The match with what is known of its lines, each with the opcode of an instruction there."""
-    now = sources.local.get(match.report_path)
-    if match.local_path is None or now is None or not lines or match.method == CONTENT_HASH:
+    text_today = sources.local.get(match.report_path)
+    if match.local_path is None or text_today is None or not lines or match.method == CONTENT_HASH:
         return match
     then = sources.profiled.get(match.report_path)
     if then is None:
         parts, local = path_parts(match.report_path), path_parts(match.local_path)
         by_name = match.method == PATH_SUFFIX and parts[-2:] != local[-2:]
-        texts = dict(enumerate(split_lines(now), 1))
+        texts = dict(enumerate(split_lines(text_today), 1))
         odd = sum(bool(opcode) and not can_be(texts.get(line, ""), opcode) for line, opcode in lines.items())
         return replace(match, by_name=by_name, is_unsure=True, odd_lines=odd)
-    if then == now:
+    if then == text_today:
         return match
-    old, new = line_keys(then), line_keys(now)
-    kept = match_in_order(old, new)
-    found = kept | match_moved(old, new, kept)
-    today = ((line, found.get(line - 1)) for line in sorted(lines))
+    old, new = line_keys(then), line_keys(text_today)
+    in_order = match_in_order(old, new)
+    line_today = in_order | match_moved(old, new, in_order)
+    today = ((line, line_today.get(line - 1)) for line in sorted(lines))
     return replace(match, today=tuple((line, None if index is None else index + 1) for line, index in today))
 
 
@@ -57,7 +59,9 @@ def _named(kernels: Sequence[KernelAdvice], files: Sequence[str]) -> Iterator[tu
                     if code is not None and code.location is not None:
                         yield code.location, code.opcode
                         yield from ((frame.call_site, "") for frame in code.inline)
-        scopes = [one.scope for one in suggestions] + [summary.scope for summary in kernel.scopes]
+        scopes = [suggestion.scope for suggestion in suggestions] + [
+            summary.scope for summary in kernel.scopes
+        ]
         yield from ((scope.location, "") for scope in scopes if scope.location is not None)
 
 

@@ -15,17 +15,17 @@ _MAX: Final = 64
 
 def named_sources(program: Program) -> list[str]:
     """The paths in a program's line table, without those of libraries."""
-    named = {
+    files = {
         place.file
         for function in program.functions
         for line in dict.fromkeys(function.lines)
         if line is not None
         for place in (line.location, *(frame.call_site for frame in line.inline))
     }
-    return [file for file in sorted(named) if not is_library(file)][:_MAX]
+    return [file for file in sorted(files) if not is_library(file)][:_MAX]
 
 
 def texts_now(program: Program) -> dict[str, str]:
     """What those files say, by path."""
-    found = {file: local_sources.read_source(Path(file)) for file in named_sources(program)}
-    return {file: data.decode("utf-8", "replace") for file, data in found.items() if data is not None}
+    contents = {file: local_sources.read_source(Path(file)) for file in named_sources(program)}
+    return {file: data.decode("utf-8", "replace") for file, data in contents.items() if data is not None}

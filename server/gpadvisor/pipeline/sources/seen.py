@@ -45,11 +45,11 @@ class SeenSources:
         entry = self._gone(profile, name)
         if entry is None:
             return None
-        known, suffix = set(entry["files"]), Path(entry["file"]).suffix
+        names, suffix = set(entry["files"]), Path(entry["file"]).suffix
         new = [
             path
             for path in local_sources.walk(self.root)
-            if path.suffix == suffix and str(local_sources.real(path)) not in known
+            if path.suffix == suffix and str(local_sources.real(path)) not in names
         ]
         alike = {path: _likeness(entry["text"], path) for path in new[:_MAX_READ]}
         best = max(alike.values(), default=0.0)
@@ -74,8 +74,8 @@ class SeenSources:
 def _likeness(text: str, path: Path) -> float:
     """Share of lines that a text and a file have in common: the Dice coefficient."""
     data = local_sources.read_source(path) or b""
-    counts, other = _lines(text), _lines(data.decode("utf-8", "replace"))
-    return 2 * (counts & other).total() / max(counts.total() + other.total(), 1)
+    counts, other_counts = _lines(text), _lines(data.decode("utf-8", "replace"))
+    return 2 * (counts & other_counts).total() / max(counts.total() + other_counts.total(), 1)
 
 
 def _lines(text: str) -> Counter[str]:

@@ -43,7 +43,7 @@ def job_rank(environment: Mapping[str, str]) -> JobRank | None:
             continue
         if int(among) < 2:  # one process is no parallel job
             return None
-        node = next((environment[one] for one in _NODES if environment.get(one)), None)
+        node = next((environment[variable] for variable in _NODES if environment.get(variable)), None)
         return JobRank(rank=int(rank), variable=name, node=node)
     return None
 

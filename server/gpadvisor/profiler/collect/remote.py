@@ -85,25 +85,25 @@ def profile_on_host(
     """
     progress(f"connecting to {host}")
     with connect(host, ssh_options) as remote:
-        found = _probe(remote)
+        probed = _probe(remote)
         try:
-            if found.gpadvisor is not None and found.gpadvisor[1] == __version__:
-                done = _by_gpadvisor(remote, found, request, directory, progress, cancelled)
+            if probed.gpadvisor is not None and probed.gpadvisor[1] == __version__:
+                done = _by_gpadvisor(remote, probed, request, directory, progress, cancelled)
             else:
-                _say_what_is_sent(host, found, say)
+                _say_what_is_sent(host, probed, say)
                 done = _by_ncu(
-                    remote, found, request, settings, directory, say, progress, cancelled=cancelled
+                    remote, probed, request, settings, directory, say, progress, cancelled=cancelled
                 )
         except BaseException:
-            if _holds_something(remote, found.folder):
+            if _holds_something(remote, probed.folder):
                 say(
-                    f"what was collected lies in {host}:{found.folder} and nothing there was removed; "
-                    f"fetch it with scp -r {host}:{found.folder} ."
+                    f"what was collected lies in {host}:{probed.folder} and nothing there was removed; "
+                    f"fetch it with scp -r {host}:{probed.folder} ."
                 )
             else:
-                _remove(remote, found.folder)
+                _remove(remote, probed.folder)
             raise
-        _remove(remote, found.folder)
+        _remove(remote, probed.folder)
         return done
 
 
@@ -111,14 +111,14 @@ def _probe(remote: Remote) -> _Found:
     name = f"{_PREFIX}{secrets.token_hex(8)}"
     folder, gpadvisor, ncu = "", None, []
     for line in remote.ask(_PROBE.replace("@NAME@", name)).splitlines():
-        kind, _, rest = line.partition(" ")
+        kind, _, value = line.partition(" ")
         if kind == "folder":
-            folder = rest
+            folder = value
         elif kind == "gpadvisor":
-            path, _, version = rest.partition(" ")
+            path, _, version = value.partition(" ")
             gpadvisor = (path, version.rpartition(" ")[2])
-        elif kind == "ncu" and rest not in ncu:
-            ncu.append(rest)
+        elif kind == "ncu" and value not in ncu:
+            ncu.append(value)
     if PurePosixPath(folder).name != name or not folder.startswith("/"):
         raise ToolFailedError(f"{remote.host} has no room for temporary files: no folder could be made there")
     return _Found(folder=folder, gpadvisor=gpadvisor, ncu=tuple(ncu))
@@ -133,13 +133,13 @@ def _holds_something(remote: Remote, folder: str) -> bool:
     return any(not name.endswith(".log") for name in files)
 
 
-def _say_what_is_sent(host: str, found: _Found, say: Say) -> None:
+def _say_what_is_sent(host: str, probed: _Found, say: Say) -> None:
     why = (
         f"{host} has no gpadvisor"
-        if found.gpadvisor is None
-        else f"{host} has gpadvisor {found.gpadvisor[1]}, this is {__version__}"
+        if probed.gpadvisor is None
+        else f"{host} has gpadvisor {probed.gpadvisor[1]}, this is {__version__}"
     )
-    if not found.ncu:
+    if not probed.ncu:
         raise ToolNotFoundError(
             f"{why} and no Nsight Compute; install one of them there: gpadvisor {__version__} by pip install "
             "from a copy of its source, Nsight Compute with a CUDA toolkit"
@@ -149,14 +149,14 @@ def _say_what_is_sent(host: str, found: _Found, say: Say) -> None:
 
 def _by_gpadvisor(
     remote: Remote,
-    found: _Found,
+    probed: _Found,
     request: ProfileRequest,
     directory: str | None,
     progress: Say,
     cancelled: Callable[[], bool] | None,
 ) -> RemotelyProfiled:
-    path, version = found.gpadvisor or ("gpadvisor", __version__)
-    snapshot = f"{found.folder}/run.gpadvisor"
+    path, version = probed.gpadvisor or ("gpadvisor", __version__)
+    snapshot = f"{probed.folder}/run.gpadvisor"
     ended = remote.run(
         [path, "profile", "--no-advice", "-o", snapshot, *_options(request), "--", *request.application],
         directory=directory,
@@ -180,7 +180,7 @@ def _by_gpadvisor(
 
 def _by_ncu(
     remote: Remote,
-    found: _Found,
+    probed: _Found,
     request: ProfileRequest,
     settings: Settings,
     directory: str | None,
@@ -189,8 +189,8 @@ def _by_ncu(
     *,
     cancelled: Callable[[], bool] | None,
 ) -> RemotelyProfiled:
-    ncu = _working_ncu(remote, found.ncu)
-    run = _Run(remote, found.folder, ncu, request, directory, cancelled)
+    ncu = _working_ncu(remote, probed.ncu)
+    run = _Run(remote, probed.folder, ncu, request, directory, cancelled)
     step = climb(f"{ncu} on {remote.host}", ncu_options(request), run.once, say)
     with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
         local = Path(folder) / "report.ncu-rep"
@@ -242,21 +242,21 @@ class _Run:
             cancelled=self.cancelled,
         )
         if not _exists(self.remote, self.report):
-            said = Log()
-            said.take(self.remote.ask(f"cat < {shlex.quote(log)} || true").splitlines())
-            raise no_report(self.ncu, self.request.application, said, ended)
+            ncu_log = Log()
+            ncu_log.take(self.remote.ask(f"cat < {shlex.quote(log)} || true").splitlines())
+            raise no_report(self.ncu, self.request.application, ncu_log, ended)
         return ended
 
 
 def _working_ncu(remote: Remote, paths: tuple[str, ...]) -> Abilities:
-    last: ToolError | None = None
+    latest_error: ToolError | None = None
     for path in paths:
         quoted = shlex.quote(path)
         try:
             return abilities_of(Path(path), lambda option, q=quoted: remote.ask(f"{q} {option}"))  # type: ignore[misc] # q is bound for this path
         except ToolError as error:
-            last = error
-    raise ToolNotFoundError(f"no ncu on {remote.host} works: {last}")
+            latest_error = error
+    raise ToolNotFoundError(f"no ncu on {remote.host} works: {latest_error}")
 
 
 def _options(request: ProfileRequest) -> list[str]:

@@ -133,8 +133,8 @@ def _with_step(profile: Profile, step: Ladder, reason: str) -> Profile:
     """The step of the ladder in the profile, where it is not the best one."""
     if step is Ladder.PC_SAMPLES:
         return profile
-    what = step.value if step is Ladder.STATIC else f"{step.value} only"
-    problem = Problem(ProblemCode.LOWER_EVIDENCE, f"{what}: {reason}")
+    evidence = step.value if step is Ladder.STATIC else f"{step.value} only"
+    problem = Problem(ProblemCode.LOWER_EVIDENCE, f"{evidence}: {reason}")
     kernels = tuple(replace(kernel, problems=(problem, *kernel.problems)) for kernel in profile.kernels)
     return replace(profile, kernels=kernels)
 

@@ -51,19 +51,19 @@ def collect_with_cupti(
     """
     pattern, mode = _pattern(request), _mode(request)
     release = find_cupti().major
-    others = "" if request.kernel is None else "; the other kernels are timed, too"
+    limits = "" if request.kernel is None else "; the other kernels are timed, too"
     overlap = mode is SamplingMode.CONTINUOUS and request.times != "serial"
     how = _OVERLAPPING if overlap else _MODES[mode]
     memory = f"{request.buffer_mib or _BUFFER_MIB} MiB of GPU memory for samples"
-    say(f"CUPTI of CUDA {release}: {how}; {memory}{others}")
-    own = os.environ.get("GPADVISOR_CUPTI")
+    say(f"CUPTI of CUDA {release}: {how}; {memory}{limits}")
+    given_library = os.environ.get("GPADVISOR_CUPTI")
     options = CollectOptions(
         mode=mode,
         period=request.period,
         times=KernelTimes(request.times),
         hardware_buffer_bytes=None if request.buffer_mib is None else request.buffer_mib << 20,
         timeout_seconds=request.timeout_seconds,
-        cupti_library=Path(own) if own else None,
+        cupti_library=Path(given_library) if given_library else None,
     )
     with kept_until_written(request, say) as folder:
         collection = collect(
@@ -143,11 +143,11 @@ def _picks(request: ProfileRequest, pattern: re.Pattern[str] | None, launched: f
     names = {kernel: base_name(demangle(kernel)) for kernel in launched}
     kernels = frozenset(kernel for kernel, name in names.items() if pattern is None or pattern.search(name))
     if launched and not kernels:
-        known = sorted(set(names.values()))
-        more = f" and {len(known) - _NAMES} more" if len(known) > _NAMES else ""
+        kernel_names = sorted(set(names.values()))
+        more = f" and {len(kernel_names) - _NAMES} more" if len(kernel_names) > _NAMES else ""
         raise ProfileMismatchError(
             f"no kernel has a name that --kernel {request.kernel} matches; the application launched "
-            f"{', '.join(known[:_NAMES])}{more}"
+            f"{', '.join(kernel_names[:_NAMES])}{more}"
         )
     return Picks(kernels=kernels, skip=request.launch_skip, count=request.launch_count)
 

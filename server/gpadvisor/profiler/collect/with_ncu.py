@@ -41,7 +41,9 @@ def collect_with_ncu(
     if counts_only:
         options = _without_counters(options)
     with kept_until_written(request, say) as folder:
-        step = climb(str(ncu), options, lambda one: _run(request, one, ncu, folder, progress, cancelled), say)
+        step = climb(
+            str(ncu), options, lambda tried: _run(request, tried, ncu, folder, progress, cancelled), say
+        )
         collection = step.found
         profile, written = snapshot_of(collection.report, request, settings, step.step, step.reason, progress)
     return profiled(

@@ -107,10 +107,10 @@ def collection_environment(
         ToolFailedError: another profiler's library is to be injected.
     """
     environment = {**os.environ, **options.environment}
-    other = environment.get(_INJECTION)
-    if other:
+    injected = environment.get(_INJECTION)
+    if injected:
         raise ToolFailedError(
-            f"{_INJECTION} already names {other}: another profiler is to be injected, and CUDA takes one;"
+            f"{_INJECTION} already names {injected}: another profiler is to be injected, and CUDA takes one;"
             " remove the variable and repeat"
         )
     return {**environment, _INJECTION: str(library), **collection_variables(output, options, cupti)}

@@ -53,7 +53,7 @@ def find_cupti(*, driver: int | None = None) -> Cupti:
     release = (driver_version() if driver is None else driver) or 0
     fitting = [cupti for cupti in cuptis if not release or cupti.major <= release // 1000]
     if not fitting:
-        have = ", ".join(sorted({f"CUDA {one.major}" for one in cuptis}))
+        have = ", ".join(sorted({f"CUDA {cupti.major}" for cupti in cuptis}))
         raise ToolNotFoundError(
             f"the driver knows CUDA up to {release // 1000}.{release % 1000 // 10}, and CUPTI is here for"
             f" {have} only; {install_command(release // 1000)}, or update the driver"
@@ -61,7 +61,7 @@ def find_cupti(*, driver: int | None = None) -> Cupti:
     if not release:
         return fitting[0]
     # Of the driver's own CUDA release, one that is not newer than it where there is a choice.
-    return max(fitting, key=lambda one: (one.major, one.api_version // 100 <= release // 10))
+    return max(fitting, key=lambda cupti: (cupti.major, cupti.api_version // 100 <= release // 10))
 
 
 def install_command(release: int | None = None) -> str:

@@ -36,17 +36,17 @@ def name_host_frames(
     tool = shutil.which("addr2line")
     if tool is None:
         return
-    found: dict[str, dict[int, HostLine]] = {}
+    by_module: dict[str, dict[int, HostLine]] = {}
     deadline = time.monotonic() + _ALL_SECONDS
     with contextlib.suppress(CancelledError):
         # The application's own code first: it has the fewest addresses and the most interest.
         for module in sorted(addresses, key=lambda name: len(addresses[name])):
-            left = deadline - time.monotonic()
-            if left > 0 and Path(module).is_file():
-                found[module] = _lines(tool, module, sorted(addresses[module]), left, cancelled)
+            seconds_left = deadline - time.monotonic()
+            if seconds_left > 0 and Path(module).is_file():
+                by_module[module] = _lines(tool, module, sorted(addresses[module]), seconds_left, cancelled)
     document = {
         module: {str(offset): line for offset, line in lines.items()}
-        for module, lines in found.items()
+        for module, lines in by_module.items()
         if lines
     }
     if document:
@@ -59,8 +59,8 @@ def _lines(
 ) -> dict[int, HostLine]:
     result: dict[int, HostLine] = {}
     for index in range(0, len(offsets), _PER_CALL):
-        asked = offsets[index : index + _PER_CALL]
-        command = [tool, "-f", "-C", "-e", module, *(hex(offset) for offset in asked)]
+        batch = offsets[index : index + _PER_CALL]
+        command = [tool, "-f", "-C", "-e", module, *(hex(offset) for offset in batch)]
         try:
             output = run_tool(command, timeout_seconds=seconds, cancelled=cancelled)
         except CancelledError:
@@ -68,18 +68,18 @@ def _lines(
         except ToolError:  # no symbols, or not in time
             return result
         rows = output.stdout.decode("utf-8", "replace").splitlines()
-        result |= dict(_named(asked, rows))
+        result |= dict(_named(batch, rows))
     return result
 
 
-def _named(asked: list[int], rows: list[str]) -> Iterable[tuple[int, HostLine]]:
+def _named(offsets: list[int], rows: list[str]) -> Iterable[tuple[int, HostLine]]:
     """Two rows for each address: the function, then the file and line."""
-    if len(rows) != 2 * len(asked):
+    if len(rows) != 2 * len(offsets):
         return
-    for offset, function, place in zip(asked, rows[::2], rows[1::2], strict=True):
+    for offset, function, place in zip(offsets, rows[::2], rows[1::2], strict=True):
         file, _, number = place.partition(" (")[0].rpartition(":")
-        known = function != _UNKNOWN or not file.startswith(_UNKNOWN)
-        if known:
+        has_name = function != _UNKNOWN or not file.startswith(_UNKNOWN)
+        if has_name:
             yield (
                 offset,
                 (

@@ -251,7 +251,7 @@ def _collectors(situation: Situation) -> Check:
 
 
 def _compiler(situation: Situation) -> Check:
-    found = [
+    versions = [
         f"{name} {_dotted(tool.version)}"
         for name, tool in (("nvcc", situation.nvcc), ("nvdisasm", situation.disassembler))
         if tool is not None
@@ -260,12 +260,12 @@ def _compiler(situation: Situation) -> Check:
         return Check(
             name="CUDA tools",
             status=CheckStatus.WARNING,
-            found="no nvdisasm" + (f"; {found[0]}" if found else ""),
+            found="no nvdisasm" + (f"; {versions[0]}" if versions else ""),
             meaning="machine code cannot be read here; snapshots, which carry their disassembly, open",
             layer=CheckLayer.USER,
             action="pip install nvidia-cuda-nvdisasm",
         )
-    return Check(name="CUDA tools", status=CheckStatus.OK, found=", ".join(found))
+    return Check(name="CUDA tools", status=CheckStatus.OK, found=", ".join(versions))
 
 
 def _line_info(situation: Situation) -> Check:

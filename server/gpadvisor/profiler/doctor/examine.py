@@ -55,7 +55,7 @@ def examine_compilers() -> Check:
                 layer=CheckLayer.USER,
                 action=_INSTALL,
             )
-    missing = [one.short for one in compiled.problems if one.code is ProblemCode.REDUCED_SOURCE]
+    missing = [problem.short for problem in compiled.problems if problem.code is ProblemCode.REDUCED_SOURCE]
     without = "".join(f", but {words}" for words in missing)
     if compiled.compiler.startswith("NVRTC"):
         has_nvcc = any(problem.code is ProblemCode.TOOL_FALLBACK for problem in compiled.problems)
@@ -88,12 +88,12 @@ def _with_application(situation: Situation, application: Path) -> Situation:
         return replace(situation, binary_problem=str(error))
     if not cubins or all(cubins):
         return replace(situation, binary_has_line_info=True if cubins else None)
-    found = line_info_change(application, Path.cwd())
+    build_change = line_info_change(application, Path.cwd())
     return replace(
         situation,
         binary_has_line_info=False,
-        line_info_command=found.command,
-        line_info_change=found.change,
+        line_info_command=build_change.command,
+        line_info_change=build_change.change,
     )
 
 

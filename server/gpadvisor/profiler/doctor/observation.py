@@ -154,8 +154,8 @@ def _user_namespace(world: World) -> bool:
 
 
 def _device_nodes(world: World) -> tuple[str, ...]:
-    found = [*_glob(world, "dev/nvidia[0-9]*"), *_glob(world, "dev/dxg")]
-    return tuple(f"/dev/{Path(path).name}" for path in found)
+    nodes = [*_glob(world, "dev/nvidia[0-9]*"), *_glob(world, "dev/dxg")]
+    return tuple(f"/dev/{Path(path).name}" for path in nodes)
 
 
 def _gpus(world: World) -> tuple[tuple[Gpu, ...], str | None]:
@@ -268,8 +268,8 @@ def _tool(world: World, paths: Sequence[str], option: str) -> FoundTool | None:
         match = re.search(r"\bV(\d+)\.(\d+)\.(\d+)", text) or re.search(
             r"\b(20\d\d)\.(\d+)(?:\.(\d+))?", text
         )
-        found = match or _VERSION.search(text)
-        parts = () if found is None else tuple(int(part) for part in found.groups() if part is not None)
+        version = match or _VERSION.search(text)
+        parts = () if version is None else tuple(int(part) for part in version.groups() if part is not None)
         return FoundTool(path=path, version=parts or None)
     return None
 

@@ -66,8 +66,8 @@ def _paragraph(check: Check, width: int, *, color: bool) -> list[str]:
     mark = _MARKS[check.status].ljust(len(_INDENT))
     if color:
         mark = f"\x1b[{_COLOURS[check.status]}m{mark}\x1b[0m"
-    first, *rest = textwrap.wrap(f"{check.name}: {check.found}", width - len(_INDENT)) or [""]
-    lines = [mark + first, *(_INDENT + line for line in rest)]
+    first, *further = textwrap.wrap(f"{check.name}: {check.found}", width - len(_INDENT)) or [""]
+    lines = [mark + first, *(_INDENT + line for line in further)]
     more = [check.meaning] if check.meaning else []
     if check.status is not CheckStatus.OK and check.layer is not None:
         more.append(f"who can change it: {check.layer.value}")

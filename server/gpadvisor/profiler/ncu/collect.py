@@ -75,19 +75,19 @@ def collect_by_ncu(
     command = command_line(ncu, options, report=report, log=log, application=application)
     follow = _Follow(log, progress)
     ended = run_application(command, timeout_seconds=timeout_seconds, poll=follow.poll, cancelled=cancelled)
-    said = follow.finish()
+    ncu_log = follow.finish()
     result = next((path for path in sorted(folder.glob("report*")) if path.stat().st_size), None)
     if result is None:
-        raise no_report(ncu, application, said, ended)
+        raise no_report(ncu, application, ncu_log, ended)
     return NcuCollection(
         report=result,
         ncu=ncu,
         command=command,
         ending=ended.ending,
         seconds=ended.seconds,
-        launches=said.launches,
-        passes=said.passes,
-        notes=tuple(_notes(said, ended)),
+        launches=ncu_log.launches,
+        passes=ncu_log.passes,
+        notes=tuple(_notes(ncu_log, ended)),
     )
 
 
@@ -154,8 +154,8 @@ def no_report(ncu: Abilities, application: Sequence[str], log: Log, ended: Ended
 
 def _refused(ncu_refusal: NcuRefusal, log: Log) -> ToolFailedError:
     kind = CounterPermissionError if ncu_refusal.permission else ToolFailedError
-    own = log.errors[0] if log.errors else log.warnings[0]
-    return kind(f"{ncu_refusal.sentence}; ncu said: {own}")
+    message = log.errors[0] if log.errors else log.warnings[0]
+    return kind(f"{ncu_refusal.sentence}; ncu said: {message}")
 
 
 def _notes(log: Log, ended: Ended) -> list[str]:

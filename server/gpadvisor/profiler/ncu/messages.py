@@ -30,22 +30,22 @@ class Log:
     def take(self, lines: Iterable[str]) -> None:
         """Note complete lines; those of the application, which may stand between, say nothing here."""
         for line in lines:
-            if found := _PROFILING.match(line):
-                self.kernel, self.launches = found["kernel"], self.launches + 1
+            if match := _PROFILING.match(line):
+                self.kernel, self.launches = match["kernel"], self.launches + 1
                 if passes := _PASSES.search(line):
                     self.passes = int(passes["passes"])
-            elif found := _REPORT.match(line):
-                self.report = found["path"]
-            elif (found := _ERROR.match(line)) and len(self.errors) < _MAX_KEPT:
-                self.errors.append(found["text"])
-            elif (found := _WARNING.match(line)) and len(self.warnings) < _MAX_KEPT:
-                self.warnings.append(found["text"])
+            elif match := _REPORT.match(line):
+                self.report = match["path"]
+            elif (match := _ERROR.match(line)) and len(self.errors) < _MAX_KEPT:
+                self.errors.append(match["text"])
+            elif (match := _WARNING.match(line)) and len(self.warnings) < _MAX_KEPT:
+                self.warnings.append(match["text"])
 
 
 def kernel_of(line: str) -> str | None:
     """The kernel that a line, which may still be being written, says is profiled."""
-    found = _PROFILING.match(line)
-    return None if found is None else found["kernel"]
+    match = _PROFILING.match(line)
+    return None if match is None else match["kernel"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +130,8 @@ _KNOWN: Final = (
 
 def refusal(log: Log) -> NcuRefusal | None:
     """The known reason among what was said, the most telling first; None where nothing is known."""
-    said = [*log.errors, *log.warnings]
+    messages = [*log.errors, *log.warnings]
     for pattern, ncu_refusal in _KNOWN:
-        if any(pattern.search(text) for text in said):
+        if any(pattern.search(text) for text in messages):
             return ncu_refusal
     return None

@@ -117,8 +117,8 @@ class EditFacts:
 
 
 def _site(row: list[object], lines: list[int]) -> EditSite:
-    first, last = _range(row[1:3], lines)
-    replacements = tuple(_replacement(one, lines) for one in checked.rows(row[11], 5, MAX_REPLACEMENTS))
+    first, end_line = _range(row[1:3], lines)
+    replacements = tuple(_replacement(entry, lines) for entry in checked.rows(row[11], 5, MAX_REPLACEMENTS))
     ends = [
         (replacement.start_line, replacement.start_column, replacement.end_line, replacement.end_column)
         for replacement in replacements
@@ -128,7 +128,7 @@ def _site(row: list[object], lines: list[int]) -> EditSite:
     return EditSite(
         kind=SiteKind(row[0]),
         first_line=first,
-        last_line=last,
+        last_line=end_line,
         more_lines=tuple(checked.integer(line, 1, len(lines)) for line in checked.items(row[3], _MAX_LINES)),
         name=checked.text(row[4], MAX_EDIT_TEXT),
         words=tuple(checked.text(word, MAX_EDIT_TEXT) for word in checked.items(row[5], MAX_NAMES)),
@@ -156,12 +156,12 @@ def _replacement(row: list[object], lines: list[int]) -> Replacement:
 
 def _comment(row: list[object], lines: list[int]) -> CommentPlace:
     line = checked.integer(row[0], 1, len(lines))
-    first, last = _range(row[1:3], lines)
+    first, end_line = _range(row[1:3], lines)
     start = checked.integer(row[3], 0, lines[line - 1])
     return CommentPlace(
         line=line,
         first_line=first,
-        last_line=last,
+        last_line=end_line,
         start_column=start,
         end_column=checked.integer(row[4], start, lines[line - 1]),
         codes=tuple(checked.text(code, MAX_EDIT_TEXT) for code in checked.items(row[5], MAX_NAMES)),

@@ -46,18 +46,18 @@ def kept_elements(part: ParsedPart) -> Iterator[EditSite]:
     hides: dict[int, bool] = {}
     groups: dict[tuple[int, bytes], _Kept] = {}
     for node in part.nodes:
-        left = node.child_by_field_name("left") if node.type == "assignment_expression" else None
-        array = None if left is None or part.in_macro(node) else _array(part, left)
-        if left is None or array is None or len(groups) >= _MAX_ELEMENTS:
+        target = node.child_by_field_name("left") if node.type == "assignment_expression" else None
+        array = None if target is None or part.in_macro(node) else _array(part, target)
+        if target is None or array is None or len(groups) >= _MAX_ELEMENTS:
             continue
         if changed is None:
             changed = changed_places(part)
-        loop = _outermost(part, node, left, changed, hides)
+        loop = _outermost(part, node, target, changed, hides)
         if loop is not None:
-            text = _plain(part, left)
-            groups.setdefault((loop.id, text), _Kept(loop, array, text)).writes.append(left)
-    for kept in groups.values():
-        site = _site(part, kept)
+            text = _plain(part, target)
+            groups.setdefault((loop.id, text), _Kept(loop, array, text)).writes.append(target)
+    for group in groups.values():
+        site = _site(part, group)
         if site is not None:
             yield site
 
@@ -115,24 +115,24 @@ def _hides(part: ParsedPart, loop: Node) -> bool:
     )
 
 
-def _accesses(part: ParsedPart, kept: _Kept) -> list[Node] | None:
+def _accesses(part: ParsedPart, group: _Kept) -> list[Node] | None:
     """Where a loop accesses the element; None where it writes another of the array, or hands the array on."""
-    found = []
-    for node in walk(kept.loop):
-        if node.type != "identifier" or text_of(part.file.data, node) != kept.array:
+    accesses = []
+    for node in walk(group.loop):
+        if node.type != "identifier" or text_of(part.file.data, node) != group.array:
             continue
-        whole = node
+        access = node
         for parent in part.around(node):
-            if parent.type != "subscript_expression" or parent.child_by_field_name("argument") != whole:
+            if parent.type != "subscript_expression" or parent.child_by_field_name("argument") != access:
                 break
-            whole = parent
-        if whole == node:
+            access = parent
+        if access == node:
             return None
-        if _plain(part, whole) == kept.text:
-            found.append(whole)
-        elif _is_written(part, whole):
+        if _plain(part, access) == group.text:
+            accesses.append(access)
+        elif _is_written(part, access):
             return None
-    return found
+    return accesses
 
 
 def _is_written(part: ParsedPart, node: Node) -> bool:
@@ -142,16 +142,18 @@ def _is_written(part: ParsedPart, node: Node) -> bool:
     return parent.type == "assignment_expression" and parent.child_by_field_name("left") == node
 
 
-def _site(part: ParsedPart, kept: _Kept) -> EditSite | None:
-    file, first = part.file, anchor(part, kept.loop)
-    accesses = _accesses(part, kept)
-    names = (f"{kept.array}_kept{suffix}" for suffix in ("", *range(2, 10)))
+def _site(part: ParsedPart, group: _Kept) -> EditSite | None:
+    file, first = part.file, anchor(part, group.loop)
+    accesses = _accesses(part, group)
+    names = (f"{group.array}_kept{suffix}" for suffix in ("", *range(2, 10)))
     name = next((name for name in names if name.encode() not in file.words), None)
     if first is None or not accesses or name is None or len(accesses) > MAX_REPLACEMENTS - 2:
         return None
-    if any(file.positions.line(one.start_byte) != file.positions.line(one.end_byte) for one in accesses):
+    if any(
+        file.positions.line(access.start_byte) != file.positions.line(access.end_byte) for access in accesses
+    ):
         return None
-    behind = _behind(part, kept.loop)
+    behind = _behind(part, group.loop)
     if behind is None:
         return None
     positions = file.positions
@@ -169,7 +171,7 @@ def _site(part: ParsedPart, kept: _Kept) -> EditSite | None:
         kind=SiteKind.KEEP_ELEMENT,
         first_line=lines[0],
         last_line=lines[-1],
-        more_lines=(positions.line(kept.loop.start_byte),),
+        more_lines=(positions.line(group.loop.start_byte),),
         name=element,
         words=(name,),
         more_words=(),
@@ -187,5 +189,5 @@ def _behind(part: ParsedPart, loop: Node) -> int | None:
     line = positions.line(loop.end_byte - 1)
     if line >= positions.lines or positions.continued(line):
         return None
-    rest = part.file.data[loop.end_byte : positions.start(line + 1)].strip()
-    return None if rest and not rest.startswith(b"//") else positions.start(line + 1)
+    trailing = part.file.data[loop.end_byte : positions.start(line + 1)].strip()
+    return None if trailing and not trailing.startswith(b"//") else positions.start(line + 1)

@@ -83,11 +83,11 @@ def _literal_site(part: ParsedPart, top: Node, literals: list[Node]) -> EditSite
     leaves = [type_of(part.scope, leaf) for leaf in _leaves(part, top)]
     target, operand = _target(part, top)
     leaves += [operand] if operand is not None else []
-    known = set(leaves)
-    if Type.DOUBLE in known or target is Type.DOUBLE or known <= {Type.LITERAL}:
+    leaf_types = set(leaves)
+    if Type.DOUBLE in leaf_types or target is Type.DOUBLE or leaf_types <= {Type.LITERAL}:
         return None
-    floats = Type.FLOAT in known or target is Type.FLOAT
-    unknown = Type.UNKNOWN in known or target is Type.UNKNOWN
+    floats = Type.FLOAT in leaf_types or target is Type.FLOAT
+    unknown = Type.UNKNOWN in leaf_types or target is Type.UNKNOWN
     texts = [_bytes(part, node) for node in literals]
     if not (floats or unknown) or not all(_fits(text) for text in texts) or len(texts) > MAX_REPLACEMENTS:
         return None
@@ -95,9 +95,9 @@ def _literal_site(part: ParsedPart, top: Node, literals: list[Node]) -> EditSite
     exact = (
         is_comparison(top)
         and all(map(_is_float, texts))
-        and sorted(type_of(part.scope, one).name for one in operands) == ["FLOAT", "LITERAL"]
-        and any(one.type == "number_literal" for one in operands)
-        and any(not operands_of(one) for one in operands if one.type != "number_literal")
+        and sorted(type_of(part.scope, operand).name for operand in operands) == ["FLOAT", "LITERAL"]
+        and any(operand.type == "number_literal" for operand in operands)
+        and any(not operands_of(operand) for operand in operands if operand.type != "number_literal")
     )
     positions = part.file.positions
     return EditSite(
@@ -141,12 +141,12 @@ def _target(part: ParsedPart, top: Node) -> tuple[Type | None, Type | None]:
         owner = part.parents.get(parent.id)
         names = [] if owner is None else declared(part.file.data, owner)
         name = parent.child_by_field_name("declarator")
-        wanted = None if name is None else text_of(part.file.data, name).lstrip("*& ")
-        named = next((named for text, named in names if text == wanted), None)
-        return (Type.UNKNOWN if named is None else part.scope.scalar(named)), None
+        callee = None if name is None else text_of(part.file.data, name).lstrip("*& ")
+        declared_name = next((candidate for text, candidate in names if text == callee), None)
+        return (Type.UNKNOWN if declared_name is None else part.scope.scalar(declared_name)), None
     if parent.type == "assignment_expression" and parent.child_by_field_name("right") == top:
-        left = type_of(part.scope, parent.child_by_field_name("left"))
-        return left, left if operator_of(parent) in _COMPOUND else None
+        target_type = type_of(part.scope, parent.child_by_field_name("left"))
+        return target_type, target_type if operator_of(parent) in _COMPOUND else None
     if parent.type == "return_statement":
         kind = part.node.child_by_field_name("type")
         if any(node.type == "lambda_expression" for node in part.around(top)) or kind is None:
@@ -154,8 +154,8 @@ def _target(part: ParsedPart, top: Node) -> tuple[Type | None, Type | None]:
         return _result_type(part, kind), None
     if parent.type == "argument_list":
         call = part.parents.get(parent.id)
-        known = call is not None and call.type == "call_expression"
-        name_ = called_name(part.file.data, call) if known and call is not None else ""
+        is_call = call is not None and call.type == "call_expression"
+        name_ = called_name(part.file.data, call) if is_call and call is not None else ""
         return (Type.FLOAT if name_ in PURE_FUNCTIONS else Type.UNKNOWN), None
     return None, None
 
@@ -234,8 +234,8 @@ def _float_divisor(part: ParsedPart, node: Node) -> Node | None:
     right, left = node.child_by_field_name("right"), node.child_by_field_name("left")
     if right is None or right.type != "identifier" or type_of(part.scope, right) is not Type.FLOAT:
         return None
-    named = part.scope.names.get(text_of(part.file.data, right))
-    if named is None or named.reference:
+    divisor = part.scope.names.get(text_of(part.file.data, right))
+    if divisor is None or divisor.reference:
         return None
     # Among double literals the division is one of doubles.
     types = set() if left is None else {type_of(part.scope, leaf) for leaf in _leaves(part, left)}
@@ -258,7 +258,7 @@ def _changes(part: ParsedPart) -> Iterator[_Change]:
         elif node.type in {"declaration", "for_range_loop"}:
             names = declared(data, node)
             yield from ((name, node) for name, _ in names)
-            if any(named.reference for _, named in names):
+            if any(variable.reference for _, variable in names):
                 yield "", body
         elif node.type == "call_expression" and called_name(data, node) not in PURE_FUNCTIONS:
             for argument in arguments_of(node):
@@ -278,10 +278,10 @@ def _plain(data: bytes, node: Node | None, where: Node) -> Iterator[_Change]:
 
 def changed_places(part: ParsedPart) -> dict[str, list[int]]:
     """Offsets at which each name changes, in order; 0 for anywhere."""
-    found: dict[str, list[int]] = {}
+    offsets: dict[str, list[int]] = {}
     for name, where in _changes(part):
-        found.setdefault(name, []).append(0 if where == part.body else where.start_byte)
-    return {name: sorted(offsets) for name, offsets in found.items()}
+        offsets.setdefault(name, []).append(0 if where == part.body else where.start_byte)
+    return {name: sorted(offsets) for name, offsets in offsets.items()}
 
 
 def changes_in(loop: Node, offsets: list[int]) -> bool:
@@ -296,7 +296,7 @@ def _outermost(part: ParsedPart, node: Node, name: str, changed: dict[str, list[
     """The largest loop around a node that leaves a name as it is and that a line can be put before."""
     result = None
     for loop in part.loops(node):
-        if any(changes_in(loop, changed.get(one, [])) for one in (name, "")):
+        if any(changes_in(loop, changed.get(variable, [])) for variable in (name, "")):
             break
         if anchor(part, loop) is not None:
             result = loop

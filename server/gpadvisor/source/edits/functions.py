@@ -252,7 +252,7 @@ def block_sizes(file: ParsedFile) -> Iterator[EditSite]:
         sizes.setdefault(kernel, set()).add(_block_name(file, launch))
     for kernel, names in sizes.items():
         name = next(iter(names))
-        owners = [one for one, used in sizes.items() if name in used]
+        owners = [size_name for size_name, used in sizes.items() if name in used]
         if len(names) == 1 and name and owners == [kernel]:
             yield from _constant(file, kernel, name)
 
@@ -264,24 +264,24 @@ def _block_name(file: ParsedFile, launch: Node) -> str:
     if len(places) < 2 or places[1].type != "identifier":
         return ""
     name = text_of(file.data, places[1])
-    found = file.initialised.get(name, [])
-    if len(found) != 1:
-        return name if not found else ""
-    node = found[0][0]
-    given = node.child_by_field_name("value") or node.child_by_field_name("parameters")
-    if given is None or given.type not in {"argument_list", "parameter_list"}:
+    initialisers = file.initialised.get(name, [])
+    if len(initialisers) != 1:
+        return name if not initialisers else ""
+    node = initialisers[0][0]
+    sizes = node.child_by_field_name("value") or node.child_by_field_name("parameters")
+    if sizes is None or sizes.type not in {"argument_list", "parameter_list"}:
         return name
-    inner_names = [text_of(file.data, node) for node in given.named_children]
+    inner_names = [text_of(file.data, node) for node in sizes.named_children]
     return inner_names[0] if len(inner_names) == 1 and inner_names[0].isidentifier() else ""
 
 
 def _constant(file: ParsedFile, kernel: str, name: str) -> Iterator[EditSite]:
-    found = file.initialised.get(name, [])
+    initialisers = file.initialised.get(name, [])
     kernels = [part for part in file.by_name.get(kernel, ()) if "__global__" in part.attributes]
     declared = file.declared_functions[kernel]
-    if len(found) != 1 or len(kernels) != 1 or declared != 1 or name in file.types.macros:
+    if len(initialisers) != 1 or len(kernels) != 1 or declared != 1 or name in file.types.macros:
         return
-    declarator, declaration = found[0]
+    declarator, declaration = initialisers[0]
     value = declarator.child_by_field_name("value")
     if declaration is None or declaration.type != "declaration" or declaration.id in file.conditional:
         return
@@ -331,8 +331,8 @@ def _also_literal(file: ParsedFile, number: int) -> bool:
     """Whether the size stands elsewhere as a bare number, which would then disagree."""
     tied = {number - 1, number + 1, number // 32, number * 4, number}
     # Small numbers, such as those of warps, stand for many other things.
-    others = [one for one in tied if one >= _SMALL or one == number]
-    if any(file.integers[one] > (one == number) for one in others):
+    alike = [integer for integer in tied if integer >= _SMALL or integer == number]
+    if any(file.integers[integer] > (integer == number) for integer in alike):
         return True
     return any(
         body is not None and re.search(rb"\b%d\b" % number, body) for body in file.types.macros.values()

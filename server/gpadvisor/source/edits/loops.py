@@ -81,11 +81,11 @@ def _trips(part: ParsedPart, loop: Node) -> int | None:
     if start is None or condition is None or update is None or condition.type != "binary_expression":
         return None
     name, first = start
-    last = _number(part, condition.child_by_field_name("right"))
+    bound = _number(part, condition.child_by_field_name("right"))
     step = _step(part, update, name)
-    if last is None or step is None or _name(part, condition.child_by_field_name("left")) != name:
+    if bound is None or step is None or _name(part, condition.child_by_field_name("left")) != name:
         return None
-    span = {"<": last - first, "<=": last - first + 1}.get(operator_of(condition))
+    span = {"<": bound - first, "<=": bound - first + 1}.get(operator_of(condition))
     if span is None:
         return None
     trips = -(-span // step)

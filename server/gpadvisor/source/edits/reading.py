@@ -154,10 +154,10 @@ def _closed(
     no_trailing: list[_Range] = list(directives or ())
     no_above: list[_Range] = list(directives or ())
     for start, end in spans:
-        first, last = positions.line(start), positions.line(max(start, end - 1))
-        if last > first:
-            no_trailing.append((first, last - 1))
-            no_above.append((first + 1, last))
+        first, end_line = positions.line(start), positions.line(max(start, end - 1))
+        if end_line > first:
+            no_trailing.append((first, end_line - 1))
+            no_above.append((first + 1, end_line))
     for line in range(1, positions.lines + 1):
         if positions.continued(line):
             no_trailing.append((line, line))

@@ -106,12 +106,12 @@ class ParsedPart:
     @cached_property
     def nodes(self) -> list[Node]:
         """All nodes of the body, in source order."""
-        found, stack = [], [self.body]
+        matching, stack = [], [self.body]
         while stack:
             node = stack.pop()
-            found.append(node)
+            matching.append(node)
             stack.extend(reversed(node.children))
-        return found
+        return matching
 
     @cached_property
     def body(self) -> Node:

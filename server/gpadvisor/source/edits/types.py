@@ -112,11 +112,11 @@ class NameScope:
         name = text_of(self.data, node)
         return self.names.get(name) or self.file.names.get(name) or _UNKNOWN
 
-    def scalar(self, named: Named) -> Type:
+    def scalar(self, variable: Named) -> Type:
         """The type of a value that is declared so."""
-        if named.depth:
+        if variable.depth:
             return Type.UNKNOWN
-        return _SCALARS.get(self.file.resolve(named.base), Type.UNKNOWN)
+        return _SCALARS.get(self.file.resolve(variable.base), Type.UNKNOWN)
 
 
 _SCALARS: Final = {
@@ -182,18 +182,18 @@ def file_types(data: bytes, outside: Iterable[Node]) -> FileTypes:
         elif node.type in {"type_definition", "alias_declaration"}:
             _alias(data, node, types)
         elif node.type == "field_declaration":
-            for name_text, named in declared(data, node):
-                _note(types.fields, name_text, named)
+            for name_text, variable in declared(data, node):
+                _note(types.fields, name_text, variable)
         elif node.type == "declaration":
-            for name_text, named in declared(data, node):
-                _note(types.names, name_text, named)
+            for name_text, variable in declared(data, node):
+                _note(types.names, name_text, variable)
         elif node.type == "function_definition":
             _function(data, node, types)
     return types
 
 
-def _note(table: dict[str, Named], name: str, named: Named) -> None:
-    table[name] = named if table.get(name, named) == named else _UNKNOWN
+def _note(table: dict[str, Named], name: str, variable: Named) -> None:
+    table[name] = variable if table.get(name, variable) == variable else _UNKNOWN
 
 
 def _alias(data: bytes, node: Node, types: FileTypes) -> None:
@@ -220,8 +220,8 @@ def function_scope(data: bytes, function: Node, types: FileTypes) -> NameScope:
     names: dict[str, Named] = {}
     for node in walk(function):
         if node.type in {"declaration", "parameter_declaration", "for_range_loop"}:
-            for name, named in declared(data, node):
-                _note(names, name, named)
+            for name, variable in declared(data, node):
+                _note(names, name, variable)
     for parameter in _template_names(data, function):
         names[parameter] = _UNKNOWN
     return NameScope(types, data, names)
@@ -237,9 +237,9 @@ def _template_names(data: bytes, function: Node) -> Iterator[str]:
 
 def combined(types: Iterable[Type]) -> Type:
     """The type of an arithmetic expression of operands; literals give way to float."""
-    found = set(types)
+    kinds = set(types)
     for kind in (Type.DOUBLE, Type.UNKNOWN, Type.FLOAT, Type.LITERAL, Type.INTEGER):
-        if kind in found:
+        if kind in kinds:
             return kind
     return Type.UNKNOWN
 
@@ -355,8 +355,10 @@ def _call(scope: NameScope, node: Node, depth: int) -> Type:
     if scope.file.is_macro(name):
         return Type.UNKNOWN
     if name == "static_cast" and function is not None:
-        given = function.child_by_field_name("arguments")
-        return _descriptor(scope, None if given is None else next(iter(given.named_children), None))
+        argument_list = function.child_by_field_name("arguments")
+        return _descriptor(
+            scope, None if argument_list is None else next(iter(argument_list.named_children), None)
+        )
     if name in _OVERLOADED:
         return _result(name, [type_of(scope, argument, depth + 1) for argument in arguments])
     if name in _SHUFFLES and len(arguments) > 1:

@@ -87,9 +87,9 @@ class ExecutionGroup:
     def main_configuration(self) -> tuple[Configuration, float]:
         """The configuration with the most time, else the most launches, and its share."""
         index = 1 if self.total_ns > 0 and self.timed == self.launches else 0
-        best = max(self.configurations, key=lambda one: self.configurations[one][index])
-        whole = sum(weights[index] for weights in self.configurations.values())
-        return best, self.configurations[best][index] / whole if whole else 1.0
+        best = max(self.configurations, key=lambda configuration: self.configurations[configuration][index])
+        total = sum(weights[index] for weights in self.configurations.values())
+        return best, self.configurations[best][index] / total if total else 1.0
 
 
 def executions(process: Process) -> Iterator[Execution]:
@@ -101,10 +101,10 @@ def executions(process: Process) -> Iterator[Execution]:
             launches.setdefault(launch.outer, launch)
     reported: set[int] = set()
     for kernel in process.kernels:
-        found = launches.get(kernel.correlation)
-        if found is not None:
-            reported.add(found.correlation)
-        yield _reported(kernel, found)
+        launched_by = launches.get(kernel.correlation)
+        if launched_by is not None:
+            reported.add(launched_by.correlation)
+        yield _reported(kernel, launched_by)
     unreported_since = _unreported_since(process, reported)
     for launch in process.launches:
         if launch.correlation in reported or launch.correlation in process.failed:
@@ -205,33 +205,33 @@ def group(
     for number, (execution, kernel) in enumerate(_named(process, by_launch=picker.by_launch)):
         picked = picker.takes(kernel) if picks is None else picks[number] == 1
         binary, ambiguous = images.of(kernel, execution.context)
-        rest: tuple[object, ...] = ()
+        extra: tuple[object, ...] = ()
         if not picked:
-            rest = (_NOT_PICKED,)
+            extra = (_NOT_PICKED,)
         elif process.mode == SERIALIZED:
             # The nodes of a graph share the correlation id of its launch.
-            one = execution.correlations if execution.from_graph else (number,)
-            rest = one if single else (execution.configuration, execution.path)
-        key = GroupKey(execution.device, kernel, binary, rest)
-        found = result.groups.get(key)
-        if found is None:
-            found = result.groups[key] = ExecutionGroup(process, key, picked=picked)
-        _add(found, execution, ambiguous=ambiguous)
+            launches = execution.correlations if execution.from_graph else (number,)
+            extra = launches if single else (execution.configuration, execution.path)
+        key = GroupKey(execution.device, kernel, binary, extra)
+        entry = result.groups.get(key)
+        if entry is None:
+            entry = result.groups[key] = ExecutionGroup(process, key, picked=picked)
+        _add(entry, execution, ambiguous=ambiguous)
         if process.mode == SERIALIZED:
             for correlation in execution.correlations:
                 entries = result.by_correlation.setdefault(correlation, [])
-                if found not in entries:
-                    entries.append(found)
+                if entry not in entries:
+                    entries.append(entry)
         else:
-            result.by_kernel.setdefault((execution.device, kernel, binary), found)
+            result.by_kernel.setdefault((execution.device, kernel, binary), entry)
     return result
 
 
 def _named(process: Process, *, by_launch: bool) -> Iterator[tuple[Execution, str]]:
     """Executions with their kernel."""
-    found = executions(process)
+    ran = executions(process)
     # Reports come as kernels end; the ids of calls grow with time.
-    for execution in sorted(found, key=lambda one: min(one.correlations)) if by_launch else found:
+    for execution in sorted(ran, key=lambda execution: min(execution.correlations)) if by_launch else ran:
         kernel = process.name(execution.name)
         if kernel is not None and all(execution.configuration.grid + execution.configuration.block):
             yield execution, kernel
@@ -274,10 +274,10 @@ class _Images:
 
     def _choose(self, kernel: str, context: int) -> tuple[str | None, bool]:
         holders = self._holders.get(kernel, {})
-        here = [image for image, contexts in holders.items() if context in contexts] or list(holders)
-        if len(here) > 1:
-            with_samples = [image for image in here if (image, kernel) in self._sampled]
+        candidates = [image for image, contexts in holders.items() if context in contexts] or list(holders)
+        if len(candidates) > 1:
+            with_samples = [image for image in candidates if (image, kernel) in self._sampled]
             if len(with_samples) == 1:
                 return with_samples[0], False
-            return (with_samples or here)[0], True
-        return (here[0], False) if here else (None, False)
+            return (with_samples or candidates)[0], True
+        return (candidates[0], False) if candidates else (None, False)

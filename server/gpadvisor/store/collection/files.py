@@ -90,13 +90,13 @@ def read_bounded(path: Path) -> bytes:
 def stored_cubins(path: Path) -> Iterator[tuple[str, bytes]]:
     """Every stored image whose content has the hash that its name says."""
     folder = (path if path.is_dir() else path.parent) / "cubins"
-    left = MAX_BYTES
+    remaining_bytes = MAX_BYTES
     if not folder.is_dir():
         return
     for entry in sorted(folder.iterdir()):
         if _CUBIN.fullmatch(entry.name) and _is_regular(entry):
-            left -= entry.stat().st_size
-            if left < 0:
+            remaining_bytes -= entry.stat().st_size
+            if remaining_bytes < 0:
                 return
             data = read_bounded(entry)
             if hashlib.sha256(data).hexdigest() == entry.stem:

@@ -84,19 +84,19 @@ def sentence(note: Note) -> str:
         stage = Stage(note.stage)
     except ValueError:
         return f"the collector noted something that is not known here ({note.text})"
-    what = _WHAT[stage]
+    event = _WHAT[stage]
     if stage is Stage.BUFFER:
-        return f"{what}; ask for a larger buffer, or for a longer period (--period)"
+        return f"{event}; ask for a larger buffer, or for a longer period (--period)"
     if stage is Stage.DROPPED:
-        return f"{what} ({note.code} or more)"
+        return f"{event} ({note.code} or more)"
     if stage is Stage.CONTEXT:
-        return f"{what} {note.code} has no PC samples: CUPTI samples one context of a GPU at a time"
+        return f"{event} {note.code} has no PC samples: CUPTI samples one context of a GPU at a time"
     if stage in {Stage.KEPT, Stage.SERIAL_TIMES}:
-        return what
+        return event
     if stage in {Stage.LOAD, Stage.MODULE, Stage.DRIVER}:
-        return f"{what}: {note.text}"
+        return f"{event}: {note.text}"
     reason = _REASONS.get(note.code)
-    return f"{what}: {reason or f'CUPTI answers {note.text} ({note.code})'}"
+    return f"{event}: {reason or f'CUPTI answers {note.text} ({note.code})'}"
 
 
 def sentences(processes: Iterable[Process]) -> tuple[str, ...]:

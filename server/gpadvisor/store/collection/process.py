@@ -191,11 +191,11 @@ def _context(process: Process, payload: memoryview) -> None:
 
 def _reasons(process: Process, payload: memoryview) -> None:
     context, count = layout.REASONS.unpack_from(payload)
-    named = process.reasons.setdefault(context, {})
+    reasons = process.reasons.setdefault(context, {})
     position = layout.REASONS.size
     for _ in range(count):
         index, size = layout.REASONS.unpack_from(payload, position)
-        named[index] = _text(payload, position + layout.REASONS.size, size)
+        reasons[index] = _text(payload, position + layout.REASONS.size, size)
         position += layout.REASONS.size + size
 
 
@@ -237,8 +237,8 @@ def _frame(process: Process, payload: memoryview) -> None:
 
 
 def _symbol(process: Process, payload: memoryview) -> None:
-    address, *rest = layout.SYMBOL.unpack_from(payload)
-    process.symbols[address] = Symbol(*rest)
+    address, *fields = layout.SYMBOL.unpack_from(payload)
+    process.symbols[address] = Symbol(*fields)
 
 
 def _samples(process: Process, payload: memoryview) -> None:

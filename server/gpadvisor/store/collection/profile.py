@@ -178,26 +178,26 @@ class _Builder:
         grouping = group(self.process, self.cubins, sampled, self.picker)
         rows = {key: Rows() for key in grouping.groups}
         self._assign(places, grouping, rows)
-        picked = {(key.kernel, key.binary) for key, found in grouping.groups.items() if found.picked}
+        picked = {(key.kernel, key.binary) for key, executed in grouping.groups.items() if executed.picked}
         return [
-            self._kernel(self.first_index + number, found, rows[key])
-            if found.picked
-            else self._not_picked(self.first_index + number, found, picked)
-            for number, (key, found) in enumerate(grouping.groups.items())
+            self._kernel(self.first_index + number, executed, rows[key])
+            if executed.picked
+            else self._not_picked(self.first_index + number, executed, picked)
+            for number, (key, executed) in enumerate(grouping.groups.items())
         ]
 
     def _not_picked(
-        self, index: int, found: ExecutionGroup, picked: Collection[tuple[str, str | None]]
+        self, index: int, executed: ExecutionGroup, picked: Collection[tuple[str, str | None]]
     ) -> KernelProfile:
         """A kernel, or launches of one, that nobody asked for: what it took, so that shares stay true."""
-        bare = self._kernel(index, found, Rows())
-        same = (found.key.kernel, found.key.binary) in picked
+        bare = self._kernel(index, executed, Rows())
+        same = (executed.key.kernel, executed.key.binary) in picked
         name = bare.launch.demangled
         problem = Problem(
             ProblemCode.NOT_PICKED,
-            f"{found.launches} launches of {name} were not asked for: only their time is kept",
+            f"{executed.launches} launches of {name} were not asked for: only their time is kept",
         )
-        return replace(bare, binary=found.key.binary if same else None, call_stack=(), problems=(problem,))
+        return replace(bare, binary=executed.key.binary if same else None, call_stack=(), problems=(problem,))
 
     def _assign(
         self,
@@ -208,16 +208,16 @@ class _Builder:
         """Give each slice of samples to the group it belongs to."""
         homeless: dict[str, int] = {}
         for place, part in places:
-            found = self._owner(place, grouping)
-            if found is not None and not found.picked:
+            owner = self._owner(place, grouping)
+            if owner is not None and not owner.picked:
                 continue
-            if found is None:
+            if owner is None:
                 name = place.function or "a function without a name"
                 homeless[name] = homeless.get(name, 0) + int(
                     part["samples"][self._samples(place, part)].sum()
                 )
             else:
-                rows[found.key].add(place, part)
+                rows[owner.key].add(place, part)
         if homeless:
             names = ", ".join(demangle(name) for name in list(homeless)[:_OUTER_NAMES])
             self.problems.append(
@@ -231,9 +231,9 @@ class _Builder:
 
     def _samples(self, place: SamplePlace, rows: NDArray[np.void]) -> NDArray[np.bool_]:
         """Which rows count samples, and not those of them in which nothing was issued."""
-        own = own_reasons(self.process)[1].get(place.context, {})
-        counts = [index for index, (_, waiting) in own.items() if waiting]
-        counts += [index for index, (number, _) in own.items() if number == CUPTI_COUNT]
+        reasons = own_reasons(self.process)[1].get(place.context, {})
+        counts = [index for index, (_, waiting) in reasons.items() if waiting]
+        counts += [index for index, (number, _) in reasons.items() if number == CUPTI_COUNT]
         return np.isin(rows["reason"], counts, invert=True)
 
     def _owner(self, place: SamplePlace, grouping: Grouping) -> ExecutionGroup | None:
@@ -255,22 +255,22 @@ class _Builder:
         ]
         return callers[0] if len(callers) == 1 else None
 
-    def _kernel(self, index: int, found: ExecutionGroup, rows: Rows) -> KernelProfile:
-        kernel, binary = found.key.kernel, found.key.binary
+    def _kernel(self, index: int, executed: ExecutionGroup, rows: Rows) -> KernelProfile:
+        kernel, binary = executed.key.kernel, executed.key.binary
         cubin = None if binary is None else self.cubins.get(binary)
         reasons, meaning = own_reasons(self.process)
         placed = place_samples(kernel, rows, cubin, meaning)
         evidence = Evidence.MEASURED if len(placed.samples.total) else Evidence.STATIC
-        totals = self.process.totals.get(found.context, SampleTotals())
-        _, share = found.main_configuration()
+        totals = self.process.totals.get(executed.context, SampleTotals())
+        _, share = executed.main_configuration()
         metrics: dict[str, MetricValue] = {
-            LAUNCHES: found.launches,
-            CONFIGURATIONS: len(found.configurations),
+            LAUNCHES: executed.launches,
+            CONFIGURATIONS: len(executed.configurations),
             CONFIGURATION_SHARE: share,
         }
         return KernelProfile(
-            launch=launch_of(index, found, cubin),
-            device=self._device(found.key.device, cubin),
+            launch=launch_of(index, executed, cubin),
+            device=self._device(executed.key.device, cubin),
             evidence=evidence,
             binary=binary,
             sections=placed.sections,
@@ -279,12 +279,12 @@ class _Builder:
             counts=None,
             pc_metrics={},
             metrics=metrics,
-            sampling=self._sampling(found.context, totals),
+            sampling=self._sampling(executed.context, totals),
             rules=(),
-            call_stack=call_stack(self.process, found.paths.most_common(1)[0][0], self.lines),
+            call_stack=call_stack(self.process, executed.paths.most_common(1)[0][0], self.lines),
             problems=(
-                *self._problems(found, placed, evidence, totals),
-                *configuration_problems(found, share),
+                *self._problems(executed, placed, evidence, totals),
+                *configuration_problems(executed, share),
             ),
         )
 
@@ -331,9 +331,9 @@ class _Builder:
         )
 
     def _problems(
-        self, found: ExecutionGroup, placed: Placed, evidence: Evidence, totals: SampleTotals
+        self, executed: ExecutionGroup, placed: Placed, evidence: Evidence, totals: SampleTotals
     ) -> tuple[Problem, ...]:
-        name = demangle(found.key.kernel)
+        name = demangle(executed.key.kernel)
         problems: list[Problem] = []
         if evidence is Evidence.STATIC:
             why = why_no_samples(self.process) or (
@@ -342,7 +342,7 @@ class _Builder:
             problems.append(
                 Problem(ProblemCode.NO_SAMPLES, f"the collection has no PC samples of {name}: {why}")
             )
-        if found.key.binary is None:
+        if executed.key.binary is None:
             problems.append(Problem(ProblemCode.NO_BINARY, self._no_binary(name)))
         if totals.dropped:
             problems.append(
@@ -380,8 +380,8 @@ class _Builder:
 
 def _root(processes: Sequence[Process]) -> Process:
     """The process that the others come from: the oldest whose parent is none of them."""
-    known = {process.header.process for process in processes}
-    return next((one for one in processes if one.header.parent not in known), processes[0])
+    pids = {process.header.process for process in processes}
+    return next((process for process in processes if process.header.parent not in pids), processes[0])
 
 
 def _version(process: Process) -> str | None:

@@ -78,16 +78,16 @@ def own_reasons(process: Process) -> tuple[tuple[StallReason, ...], Meaning]:
     names: dict[str, int] = {}
     meaning: dict[int, dict[int, tuple[int, bool]]] = {}
     for context, reasons in process.reasons.items():
-        known = meaning.setdefault(context, {})
+        numbers = meaning.setdefault(context, {})
         for index, full in sorted(reasons.items()):
             if full in CUPTI_COUNTS:
-                known[index] = CUPTI_COUNT, False
+                numbers[index] = CUPTI_COUNT, False
                 continue
             short = next((full.removeprefix(prefix) for prefix in PREFIXES if full.startswith(prefix)), full)
             waiting = short.endswith(NOT_ISSUED)
             name = short.removesuffix(NOT_ISSUED)
             if name in names or len(names) < MAX_REASONS:
-                known[index] = names.setdefault(name, len(names)), waiting
+                numbers[index] = names.setdefault(name, len(names)), waiting
     return tuple(stall_reason(name) for name in names), meaning
 
 
@@ -101,8 +101,8 @@ def undelivered(process: Process) -> Mapping[int, int]:
     delivered = dict.fromkeys(process.totals, 0)
     for context, rows in process.samples:
         indexes, inverse = np.unique(rows["reason"], return_inverse=True)
-        own = meaning.get(context, {})
-        counts = [index for index, (number, waiting) in own.items() if number >= 0 and not waiting]
+        reasons = meaning.get(context, {})
+        counts = [index for index, (number, waiting) in reasons.items() if number >= 0 and not waiting]
         mask = np.isin(indexes, counts)[inverse.ravel()]
         delivered[context] += int(rows["samples"][mask].sum(dtype=np.uint64))
     return {
@@ -133,25 +133,27 @@ def place_samples(kernel: str, rows: Rows, cubin: Cubin | None, meaning: Meaning
     columns: list[NDArray[np.uint64]] = []
     lost = 0
     for function, context, part in zip(rows.function, rows.context, rows.parts, strict=True):
-        own = meaning.get(context, {})
+        reasons = meaning.get(context, {})
         home = homes.get(function, (function, 0)) if homes else (function, 0)
         if homes and home[0] not in homes:
             lost += int(part["samples"].astype(np.uint64).sum())
             continue
         section = sections.setdefault(home[0], len(sections))
         indexes, inverse = np.unique(part["reason"], return_inverse=True)
-        table = np.array([own.get(index, (-1, False)) for index in indexes.tolist()], np.int64).reshape(-1, 2)
-        found = table[inverse.ravel()]
-        good = found[:, 0] >= 0
-        lost += int(part["samples"][found[:, 0] == -1].astype(np.uint64).sum())
+        table = np.array([reasons.get(index, (-1, False)) for index in indexes.tolist()], np.int64).reshape(
+            -1, 2
+        )
+        decoded = table[inverse.ravel()]
+        good = decoded[:, 0] >= 0
+        lost += int(part["samples"][decoded[:, 0] == -1].astype(np.uint64).sum())
         count = part["samples"][good].astype(np.uint64)
-        waiting = found[good, 1] == 1
+        waiting = decoded[good, 1] == 1
         columns.append(
             np.stack(
                 [
                     np.full(len(count), section, np.uint64),
                     part["pc"][good] + np.uint64(home[1]),
-                    found[good, 0].astype(np.uint64),
+                    decoded[good, 0].astype(np.uint64),
                     np.where(waiting, np.uint64(0), count),
                     np.where(waiting, count, np.uint64(0)),
                 ],
@@ -181,14 +183,14 @@ def _columns(parts: list[NDArray[np.uint64]]) -> tuple[PcSamples, int]:
     total, latency = np.zeros(len(keys), np.uint64), np.zeros(len(keys), np.uint64)
     np.add.at(total, index.ravel(), table[:, 3])
     np.add.at(latency, index.ravel(), table[:, 4])
-    kept = np.minimum(latency, total)
-    beyond = int((latency - kept).sum())
+    bounded = np.minimum(latency, total)
+    beyond = int((latency - bounded).sum())
     filled = total > 0
     samples = PcSamples(
         section=keys[filled, 0].astype(np.uint16),
         pc=keys[filled, 1].copy(),
         reason=keys[filled, 2].astype(np.uint8),
         total=total[filled],
-        latency=kept[filled],
+        latency=bounded[filled],
     )
     return samples, beyond

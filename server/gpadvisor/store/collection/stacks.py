@@ -22,11 +22,11 @@ def call_stack(process: Process, path: int, lines: HostLines) -> tuple[CallFrame
     """The frames of a recorded path; ``lines`` knows more of native ones than the loader did."""
     python, native = process.paths.get(path, ((), ()))
     frames = [_python(process, frame) for frame in python if frame in process.frames]
-    own = True
+    measuring = True
     for address in native:
         frame = _native(process, address, lines)
-        own = own and _is_measuring(frame.module)
-        if not own:
+        measuring = measuring and _is_measuring(frame.module)
+        if not measuring:
             frames.append(frame)
     return tuple(frames)
 

@@ -61,23 +61,23 @@ def read_binaries(folder: Path, modules: Iterable[str]) -> tuple[Mapping[str, Gp
         raise ProfileFormatError(f"{folder} is no folder; name that of the measurements, or its gpubins")
     binaries: dict[str, GpuBinary] = {}
     unused: dict[str, str] = {}
-    wanted = list(modules)
-    left = _ALL_BYTES
-    for module in wanted:
+    needed = list(modules)
+    remaining_bytes = _ALL_BYTES
+    for module in needed:
         name = Path(module).name
         path = next((path for path in (folder / name, folder / "gpubins" / name) if path.is_file()), None)
         if path is None:
             unused[module] = f"{name} is not in {folder}"
             continue
         try:
-            data = read_file(path, max_bytes=min(_MAX_BYTES, left))
-            left -= len(data)
+            data = read_file(path, max_bytes=min(_MAX_BYTES, remaining_bytes))
+            remaining_bytes -= len(data)
             binaries[module] = _binary(data, name)
         except (OSError, CubinError) as error:
             unused[module] = f"{name} cannot be used: {error}"
-    if wanted and not binaries and all(why.endswith(str(folder)) for why in unused.values()):
+    if needed and not binaries and all(why.endswith(str(folder)) for why in unused.values()):
         raise ProfileFormatError(
-            f"{folder} has none of the {len(wanted)} GPU binaries of the database ({Path(wanted[0]).name});"
+            f"{folder} has none of the {len(needed)} GPU binaries of the database ({Path(needed[0]).name});"
             " name the folder gpubins of the measurements that the database was made from"
         )
     return binaries, unused
@@ -86,8 +86,8 @@ def read_binaries(folder: Path, modules: Iterable[str]) -> tuple[Mapping[str, Gp
 def _binary(data: bytes, name: str) -> GpuBinary:
     machine = int.from_bytes(data[18:20], "little") if data[:4] == b"\x7fELF" else 0
     if machine != _CUDA:
-        what = _OTHERS.get(machine, "no GPU that is known here")
-        raise CubinError(f"it is for {what}, and what its warps wait for is told of NVIDIA's code only")
+        target = _OTHERS.get(machine, "no GPU that is known here")
+        raise CubinError(f"it is for {target}, and what its warps wait for is told of NVIDIA's code only")
     digest = Path(name).name.removesuffix(_SUFFIX)
     actual = hashlib.md5(data, usedforsecurity=False).hexdigest()
     if len(digest) == len(actual) and digest != actual:

@@ -26,7 +26,7 @@ def contexts_of(database: Database) -> MeasuredContexts:
     columns = [database.by_context(name, EXECUTION) for name in names]
     scales = [_NS if _SECONDS.search(name) else 1.0 for name in names]
     places: list[MeasuredPlace] = []
-    own: list[list[float]] = []
+    exclusive: list[list[float]] = []
     place_of: dict[int, int] = {}
     for context in database.meta.contexts.values():
         parent = -1 if context.parent is None else place_of[context.parent]
@@ -36,20 +36,22 @@ def contexts_of(database: Database) -> MeasuredContexts:
         else:
             place_of[context.id] = len(places)
             places.append(place or MeasuredPlace(parent, PlaceKind.FUNCTION, "unknown"))
-            own.append([0.0] * len(names))
+            exclusive.append([0.0] * len(names))
         for index, (values, scale) in enumerate(zip(columns, scales, strict=True)):
             value = values.get(context.id, 0.0) * scale
-            own[place_of[context.id]][index] += value
+            exclusive[place_of[context.id]][index] += value
             if parent >= 0:
-                own[parent][index] -= value
+                exclusive[parent][index] -= value
     most = [max(values.values(), default=0.0) * scale for values, scale in zip(columns, scales, strict=True)]
     return MeasuredContexts(
         metrics=formula_names(_SECONDS.sub(" ns", name) for name in names),
         units=tuple(names),
         places=tuple(places),
         own=tuple(
-            tuple(value if value > whole * _NOISE else 0.0 for value, whole in zip(row, most, strict=True))
-            for row in own
+            tuple(
+                value if value > highest * _NOISE else 0.0 for value, highest in zip(row, most, strict=True)
+            )
+            for row in exclusive
         ),
     )
 

@@ -48,14 +48,22 @@ class Database:
 
     def by_context(self, metric: str, scope: str) -> dict[int, float]:
         """A metric's sum over all profiles by context."""
-        wanted = [number for number, named in self.meta.metrics.items() if named == (metric, scope)]
-        rows = np.isin(self.values.metric, wanted)
+        numbers = [
+            number
+            for number, metric_and_scope in self.meta.metrics.items()
+            if metric_and_scope == (metric, scope)
+        ]
+        rows = np.isin(self.values.metric, numbers)
         return _sums(self.values.context[rows], self.values.value[rows])
 
     def least(self, metric: str, scope: str) -> float | None:
         """The least of a metric over profiles and contexts, where it has any."""
-        wanted = [number for number, named in self.meta.metrics.items() if named == (metric, scope)]
-        values = self.values.value[np.isin(self.values.metric, wanted)]
+        numbers = [
+            number
+            for number, metric_and_scope in self.meta.metrics.items()
+            if metric_and_scope == (metric, scope)
+        ]
+        values = self.values.value[np.isin(self.values.metric, numbers)]
         return float(values.min()) if len(values) else None
 
 
@@ -86,13 +94,13 @@ def _check(database: Database) -> None:
         if scope != EXECUTION:
             continue
         rows = values.metric == number
-        whole = _sums(values.context[rows], values.value[rows])
+        inclusive = _sums(values.context[rows], values.value[rows])
         below: dict[int, float] = {}
         for context in database.meta.contexts.values():
-            if context.parent is not None and context.id in whole:
-                below[context.parent] = below.get(context.parent, 0.0) + whole[context.id]
+            if context.parent is not None and context.id in inclusive:
+                below[context.parent] = below.get(context.parent, 0.0) + inclusive[context.id]
         for parent, parts in below.items():
-            if parts > whole.get(parent, 0.0) * (1 + _SLACK) + _SLACK:
+            if parts > inclusive.get(parent, 0.0) * (1 + _SLACK) + _SLACK:
                 raise _apart(database.path, f"context {parent} has less {name} than what meta.db has in it")
 
 
@@ -103,7 +111,7 @@ def _sums(context: NDArray[np.int64], value: NDArray[np.float64]) -> dict[int, f
     )
 
 
-def _apart(folder: Path, what: str) -> ProfileFormatError:
+def _apart(folder: Path, reason: str) -> ProfileFormatError:
     return ProfileFormatError(
-        f"{folder} is no whole database: {what}; its files are of two runs, or damaged: copy it again"
+        f"{folder} is no whole database: {reason}; its files are of two runs, or damaged: copy it again"
     )

@@ -68,16 +68,16 @@ def kernel_contexts(database: Database, section_of: SectionOf) -> list[KernelCon
             kernel_of[context.id] = kernel_of[context.parent]
         elif context.parent in loose:
             loose[context.id] = loose[context.parent]
-    own = list(kernels.values())
+    sampled = list(kernels.values())
     for context in contexts.values():
         if context.lexical != Lexical.INSTRUCTION or not context.module:
             continue
         of = kernel_of.get(context.id)
         if of is None and context.id in loose:
-            of = _owner(context, loose[context.id], own, section_of)
+            of = _owner(context, loose[context.id], sampled, section_of)
         if of is not None:
             of.instructions.append(context)
-    return own
+    return sampled
 
 
 def _owner(
@@ -85,7 +85,9 @@ def _owner(
 ) -> KernelContexts | None:
     """The kernel of a loose instruction: that of its section, else the only one of its launch."""
     section = section_of(context.module, context.offset)
-    launched = [kernel for kernel in kernels if any(one.parent == launch.id for one in kernel.launches)]
+    launched = [
+        kernel for kernel in kernels if any(context.parent == launch.id for context in kernel.launches)
+    ]
     same = [kernel for kernel in launched if section_of(kernel.module, kernel.offset) == section]
     chosen = same or launched
     return chosen[0] if len(chosen) == 1 else None
@@ -113,10 +115,10 @@ def call_stack(database: Database, kernel: KernelContexts, metric: str) -> tuple
         if (above.function is None and not bare) or above.is_kernel_launch or above.parent is None:
             continue
         function = above.function
-        own = module or (function.module if function is not None else "")
+        module_path = module or (function.module if function is not None else "")
         frames.append(
             CallFrame(
-                module=own or None,
+                module=module_path or None,
                 address=offset or None,
                 function=function.name if function is not None else None,
                 file=file or None,

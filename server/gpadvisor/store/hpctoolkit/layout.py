@@ -125,8 +125,8 @@ class DatabaseFile:
             raise self.damaged("an index of values is out of order")
         return counts
 
-    def damaged(self, what: str) -> ProfileFormatError:
+    def damaged(self, reason: str) -> ProfileFormatError:
         """An error that says what is wrong with it."""
         return ProfileFormatError(
-            f"{self.path} is damaged: {what}; copy the database again, or run hpcprof again"
+            f"{self.path} is damaged: {reason}; copy the database again, or run hpcprof again"
         )

@@ -130,11 +130,11 @@ def _period(database: Database, kernels: Sequence[KernelContexts], metrics: Sequ
     values = np.array([value for some in sums for value in some], np.float64)
     if (values > MAX_SAMPLES).any() or (np.abs(values - np.rint(values)) > _PART).any():
         raise ProfileFormatError(f"{database.path} has numbers of samples that are none")
-    whole = np.rint(values).astype(np.int64)
+    rounded = np.rint(values).astype(np.int64)
     recorded = database.least(_PERIODS, POINT) or 0.0
-    if 1 <= recorded <= MAX_SAMPLES and recorded == int(recorded) and not (whole % int(recorded)).any():
+    if 1 <= recorded <= MAX_SAMPLES and recorded == int(recorded) and not (rounded % int(recorded)).any():
         return int(recorded)
-    return int(np.gcd.reduce(whole)) or 1 if len(whole) else 1
+    return int(np.gcd.reduce(rounded)) or 1 if len(rounded) else 1
 
 
 def _kernel(
@@ -193,12 +193,12 @@ def _samples(
             place = binary.place(offset) if binary and module == contexts.module else None
             section = EXTERNAL if place is None else sections.setdefault(place[0], len(sections))
             pc = offset if place is None else place[1]
-            left = round(total / counter.period)
+            remaining = round(total / counter.period)
             for reason, latency in enumerate(by_reason):
-                count = min(left, round(latency.get((module, offset), 0.0) / counter.period))
-                left -= count
+                count = min(remaining, round(latency.get((module, offset), 0.0) / counter.period))
+                remaining -= count
                 _add(rows, (section, pc, reason), count)
-            _add(rows, (section, pc, len(by_reason)), left)
+            _add(rows, (section, pc, len(by_reason)), remaining)
     table = np.array([(*key, rows[key]) for key in sorted(rows)], np.uint64).reshape(-1, 4)
     recorded = table[:, 2] < np.uint64(max(0, len(reasons) - 1))
     return reasons, PcSamples(
@@ -272,13 +272,13 @@ def _problems(
     samples: PcSamples,
 ) -> tuple[Problem, ...]:
     problems: list[Problem] = []
-    whole = contexts.sum(database.by_context(counter.total, EXECUTION)) if counter is not None else 0.0
-    taken, held = round(whole / counter.period) if counter is not None else 0, int(samples.total.sum())
+    total = contexts.sum(database.by_context(counter.total, EXECUTION)) if counter is not None else 0.0
+    by_line, held = round(total / counter.period) if counter is not None else 0, int(samples.total.sum())
     if not held:
         why = (
-            f"it has {taken:,} of them by line and not by instruction, as older versions of hpcprof wrote"
+            f"it has {by_line:,} of them by line and not by instruction, as older versions of hpcprof wrote"
             " them: run a newer one, or give it no structure files"
-            if taken
+            if by_line
             else "measure with hpcrun -e gpu=nvidia,pc"
         )
         problems.append(Problem(ProblemCode.NO_SAMPLES, f"the database has no PC samples of {name}: {why}"))

@@ -40,10 +40,10 @@ class KernelSections:
         """Section index and offset of each address; EXTERNAL and the address where there is none."""
         row, offset = self.placement.locate(addresses)
         section = np.full(len(row), EXTERNAL, np.uint16)
-        for found in np.unique(row):
-            if found >= 0:
-                name = self.placement.names[int(found)]
-                section[row == found] = self.index.setdefault(name, len(self.index))
+        for number in np.unique(row):
+            if number >= 0:
+                name = self.placement.names[int(number)]
+                section[row == number] = self.index.setdefault(name, len(self.index))
         return section, offset
 
 
@@ -64,11 +64,11 @@ def kernel_counts(
     metrics: Mapping[str, Metric], sections: KernelSections
 ) -> tuple[PcCounts | None, tuple[Problem, ...]]:
     """Executed counts by place; None where the report has none."""
-    found = sampling.addressed(metrics.get(WARPS))
-    if found is None or len(found[0]) == 0:
+    counted = sampling.addressed(metrics.get(WARPS))
+    if counted is None or len(counted[0]) == 0:
         return None, ()
-    address, first = np.unique(found[0], return_index=True)
-    warps, bad = sampling.whole_numbers(np.asarray(found[1].values)[first])
+    address, first = np.unique(counted[0], return_index=True)
+    warps, bad = sampling.whole_numbers(np.asarray(counted[1].values)[first])
     threads = np.zeros(len(address), np.uint64)
     also = sampling.addressed(metrics.get(THREADS))
     if also is not None and len(also[0]):
@@ -83,7 +83,7 @@ def kernel_counts(
     section, pc = sections.locate(address)
     order = np.lexsort((pc, section))
     problems: tuple[Problem, ...] = ()
-    if bad or len(address) != len(found[0]):
+    if bad or len(address) != len(counted[0]):
         message = "the report contradicts itself: some executed counts are no counts or stand twice"
         problems = (Problem(ProblemCode.INCONSISTENT_REPORT, message),)
     counts = PcCounts(section=section[order], pc=pc[order], warps=warps[order], threads=threads[order])

@@ -34,7 +34,7 @@ def number(metrics: Mapping[str, MetricValue], name: str) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def whole(metrics: Mapping[str, MetricValue], name: str) -> int | None:
+def integer(metrics: Mapping[str, MetricValue], name: str) -> int | None:
     """A scalar that counts something."""
     value = number(metrics, name)
     return round(value) if value is not None and 0 <= value <= MAX_WHOLE else None
@@ -47,10 +47,10 @@ def read_device(
 ) -> Device:
     """The GPU of a launch: from its own metrics, else from the session's devices, else from its module."""
     clock = next((value for key in _CLOCKS if (value := number(metrics, key))), None)
-    session = devices.get(whole(metrics, "launch__device_id") or 0, {})
+    session = devices.get(integer(metrics, "launch__device_id") or 0, {})
     metrics = {**session, **metrics}
-    major = whole(metrics, _ATTRIBUTE + "compute_capability_major")
-    minor = whole(metrics, _ATTRIBUTE + "compute_capability_minor")
+    major = integer(metrics, _ATTRIBUTE + "compute_capability_major")
+    minor = integer(metrics, _ATTRIBUTE + "compute_capability_minor")
     if major is None or minor is None:
         major, minor = sm or (0, 0)
     name = metrics.get(_ATTRIBUTE + "display_name")
@@ -59,7 +59,7 @@ def read_device(
         clock = attribute_khz * 1000
 
     def attribute(key: str) -> int | None:
-        return whole(metrics, _ATTRIBUTE + key)
+        return integer(metrics, _ATTRIBUTE + key)
 
     return Device(
         name=name if isinstance(name, str) else None,
@@ -79,7 +79,7 @@ _UNNAMED: Final = "(unnamed)"
 
 
 def _dimensions(metrics: Mapping[str, MetricValue], prefix: str) -> tuple[int, int, int] | None:
-    x, y, z = (whole(metrics, f"{prefix}_{axis}") for axis in "xyz")
+    x, y, z = (integer(metrics, f"{prefix}_{axis}") for axis in "xyz")
     return (x, y or 1, z or 1) if x else None
 
 
@@ -87,11 +87,11 @@ def _blocks(
     grid: tuple[int, int, int] | None, block: tuple[int, int, int] | None, metrics: Mapping[str, MetricValue]
 ) -> tuple[int, int, int] | None:
     """The grid in blocks; some older reports state it in threads beside a counter that has the blocks."""
-    size = whole(metrics, "launch__grid_size")
+    size = integer(metrics, "launch__grid_size")
     if not size or (grid is not None and math.prod(grid) == size):
         return grid
     if grid is not None and block is not None and all(block):
-        x, y, z = (-(-many // own) for many, own in zip(grid, block, strict=True))
+        x, y, z = (-(-many // threads) for many, threads in zip(grid, block, strict=True))
         if x * y * z == size:
             return (x, y, z)
     return (size, 1, 1)
@@ -122,14 +122,14 @@ def read_launch(
         grid=grid or (1, 1, 1),
         block=block or (1, 1, 1),
         cluster=_dimensions(metrics, "launch__cluster_dim"),
-        registers_per_thread=whole(metrics, "launch__registers_per_thread"),
-        static_shared_bytes=whole(metrics, "launch__shared_mem_per_block_static"),
-        dynamic_shared_bytes=whole(metrics, "launch__shared_mem_per_block_dynamic"),
-        driver_shared_bytes=whole(metrics, "launch__shared_mem_per_block_driver"),
-        carveout_shared_bytes=whole(metrics, "launch__shared_mem_config_size"),
+        registers_per_thread=integer(metrics, "launch__registers_per_thread"),
+        static_shared_bytes=integer(metrics, "launch__shared_mem_per_block_static"),
+        dynamic_shared_bytes=integer(metrics, "launch__shared_mem_per_block_dynamic"),
+        driver_shared_bytes=integer(metrics, "launch__shared_mem_per_block_driver"),
+        carveout_shared_bytes=integer(metrics, "launch__shared_mem_config_size"),
         duration_ns=duration,
-        context=result.context if result.context is not None else whole(metrics, "launch__context_id"),
-        stream=result.stream if result.stream is not None else whole(metrics, "launch__stream_id"),
+        context=result.context if result.context is not None else integer(metrics, "launch__context_id"),
+        stream=result.stream if result.stream is not None else integer(metrics, "launch__stream_id"),
         failed=failed,
     )
     return launch, tuple(problems)

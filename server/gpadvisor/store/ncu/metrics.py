@@ -200,10 +200,10 @@ def _instance_bounds(data: bytes) -> tuple[list[int], list[int]]:
     starts: list[int] = []
     ends: list[int] = []
     index, end = 0, len(data)
-    last = end - 1
+    final = end - 1
     while index < end:
         # The loop that counts: an instance shorter than 128 bytes, as all numbers by address are.
-        while index < last and data[index] == _INSTANCE_TAG and data[index + 1] < 0x80:
+        while index < final and data[index] == _INSTANCE_TAG and data[index + 1] < 0x80:
             starts.append(index + 2)
             index += 2 + data[index + 1]
             ends.append(index)
@@ -271,8 +271,8 @@ def _varints(
         parts = (window & np.uint8(0x7F)).astype(np.uint64) << (
             np.arange(width, dtype=np.uint64) * np.uint64(7)
         )
-        whole: NDArray[np.uint64] = np.bitwise_or.reduce(parts, axis=1)
-        return whole
+        joined: NDArray[np.uint64] = np.bitwise_or.reduce(parts, axis=1)
+        return joined
     result = np.zeros(len(indices), np.uint64)
     for position in range(int(size.max())):
         inside = position < size

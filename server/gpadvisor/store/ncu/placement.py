@@ -96,13 +96,13 @@ def _from_relocation_data(cubin: Cubin, functions: Iterable[LoadedFunction]) -> 
     votes: dict[int, Counter[int]] = {}
     for function in functions:
         # The index decides, since a name may stand for one private copy per kernel.
-        found = None if function.symbol_index is None else by_index.get(function.symbol_index)
-        if found is None or found[1].name != function.name:
-            named = by_name.get(function.name, [])
-            found = named[0] if len(named) == 1 else found if function.name == "" else None
-        if found is None or function.address < found[1].offset:
+        located = None if function.symbol_index is None else by_index.get(function.symbol_index)
+        if located is None or located[1].name != function.name:
+            namesakes = by_name.get(function.name, [])
+            located = namesakes[0] if len(namesakes) == 1 else located if function.name == "" else None
+        if located is None or function.address < located[1].offset:
             continue
-        votes.setdefault(found[0].index, Counter())[function.address - found[1].offset] += 1
+        votes.setdefault(located[0].index, Counter())[function.address - located[1].offset] += 1
     return {index: [start for start, _ in counter.most_common()] for index, counter in votes.items()}
 
 
@@ -113,8 +113,8 @@ def _entry_offset(section: CodeSection, kernel: str) -> int | None:
 
 
 def _hits(start: int, size: int, sampled: NDArray[np.uint64]) -> int:
-    first, last = np.searchsorted(sampled, np.array([start, min(start + size, _MAX)], np.uint64))
-    return int(last - first)
+    first, end = np.searchsorted(sampled, np.array([start, min(start + size, _MAX)], np.uint64))
+    return int(end - first)
 
 
 _MAX: Final = (1 << 64) - 1

@@ -224,8 +224,8 @@ def _placement(
     if functions is not None:
         addresses = [int(value) for value in sampling.whole_numbers(np.asarray(functions[1].values))[0]]
     counted = sampling.addressed(result.metrics.get(WARPS))
-    seen = sampled if counted is None else np.concatenate([sampled, counted[0]])
-    return place(candidates, addresses, result.mangled, np.unique(seen))
+    addressed = sampled if counted is None else np.concatenate([sampled, counted[0]])
+    return place(candidates, addresses, result.mangled, np.unique(addressed))
 
 
 def _pc_metrics(metrics: Mapping[str, Metric], sections: KernelSections) -> dict[str, PcMetric]:
@@ -315,9 +315,9 @@ def _failed(kernels: Sequence[KernelProfile], results: Sequence[Result]) -> tupl
         for kernel, result in zip(kernels, results, strict=True)
         if kernel.launch.failed
     ]
-    named = ", ".join(failed[:_NAMED]) + (" and others" if len(failed) > _NAMED else "")
+    names = ", ".join(failed[:_NAMED]) + (" and others" if len(failed) > _NAMED else "")
     many = f"{len(failed)} of {len(kernels)} launches" if len(kernels) > 1 else "the report's only launch"
-    message = f"{many} failed or could not be measured: {named}"
+    message = f"{many} failed or could not be measured: {names}"
     return (Problem(ProblemCode.FAILED_LAUNCH, message),) if failed else ()
 
 

@@ -108,7 +108,7 @@ class _Parser:
             self.block(index, block)
         results = tuple(self.result(*launch) for launch in self.launches)
         used = {id(result.source) for result in results}
-        last = self.launches[-1][0] if self.launches else -1
+        final_block = self.launches[-1][0] if self.launches else -1
         return Report(
             session=self.session,
             sources=tuple(entry.source for entry in self.sources),
@@ -116,7 +116,7 @@ class _Parser:
             others=self.others,
             unnamed_metrics=self.unnamed,
             left_over=sum(
-                entry.block > last and entry.source.cubin is not None and id(entry.source) not in used
+                entry.block > final_block and entry.source.cubin is not None and id(entry.source) not in used
                 for entry in self.sources
             ),
         )
@@ -146,15 +146,15 @@ class _Parser:
             # A reference is a handle of the process: after unloading a module it may name another one.
             loadeds.append(_Loaded(index, ReportSource(reference)))
             self.sources.append(loadeds[-1])
-        known = loadeds[-1].source
-        known.cubin = cubin or known.cubin
+        module = loadeds[-1].source
+        module.cubin = cubin or module.cubin
         revision = wire.integer(fields, 6)
         if revision is not None:
-            known.sm = (revision >> 16 & 0xFFFF, revision & 0xFFFF)
+            module.sm = (revision >> 16 & 0xFFFF, revision & 0xFFFF)
         for collection in wire.blobs(fields, 8):
-            known.files.update(_source_files(collection))
+            module.files.update(_source_files(collection))
         for table in wire.blobs(fields, 9):
-            known.functions.update(dict.fromkeys(_functions(table)))
+            module.functions.update(dict.fromkeys(_functions(table)))
 
     def result(self, index: int, process: int | None, encoded: memoryview) -> Result:
         views = wire.parse(encoded)
@@ -219,14 +219,14 @@ def _add_session(session: ReportSession, encoded: bytes) -> None:
 
 
 def _device_attributes(entry: wire.Fields) -> dict[str, MetricValue]:
-    found: dict[str, MetricValue] = {}
+    attributes: dict[str, MetricValue] = {}
     for attribute in wire.blobs(entry, 3):
         fields = wire.parse(attribute)
         value = decode_value(wire.blob(fields, 2) or b"")
         if value is not None:
-            found[wire.text(fields, 1) or ""] = value
+            attributes[wire.text(fields, 1) or ""] = value
     name = wire.text(entry, 2)
-    return found | ({"device__attribute_display_name": name} if name else {})
+    return attributes | ({"device__attribute_display_name": name} if name else {})
 
 
 def _host_name(fields: wire.Fields, number: int) -> str | None:

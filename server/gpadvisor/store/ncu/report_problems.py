@@ -15,17 +15,17 @@ COLLECT_SECTIONS: Final = "--section SourceCounters --section WarpStateStats"
 def report_problems(report: Report) -> tuple[Problem, ...]:
     """What concerns the whole report."""
     problems: list[Problem] = []
-    others = " and ".join(
+    ranges = " and ".join(
         f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in report.others.items() if count
     )
-    if others:
+    if ranges:
         message = (
-            f"the report holds {others}, measured as a whole: such numbers belong to no single kernel and are"
+            f"the report holds {ranges}, measured as a whole: such numbers belong to no single kernel and are"
             " left out"
         )
         problems.append(Problem(ProblemCode.NOT_ANALYSED, message))
     if not report.results:
-        again = " --replay-mode kernel" if others else ""
+        again = " --replay-mode kernel" if ranges else ""
         problems.append(
             Problem(
                 ProblemCode.NO_SAMPLES,

@@ -86,14 +86,14 @@ def reason_metrics(metrics: Mapping[str, Metric]) -> dict[str, str]:
 
 def read_samples(metrics: Mapping[str, Metric]) -> RawSamples:
     """Gather the samples of all reasons and check what must hold between them."""
-    named = reason_metrics(metrics)
+    by_reason = reason_metrics(metrics)
     problems: list[Problem] = []
-    if len(named) > _MAX_REASONS:
+    if len(by_reason) > _MAX_REASONS:
         problems.append(
-            _inconsistent(f"{len(named)} stall reasons, of which the first {_MAX_REASONS} are read")
+            _inconsistent(f"{len(by_reason)} stall reasons, of which the first {_MAX_REASONS} are read")
         )
-        named = dict(list(named.items())[:_MAX_REASONS])
-    unknown = [name for name in named if name not in KNOWN_REASONS]
+        by_reason = dict(list(by_reason.items())[:_MAX_REASONS])
+    unknown = [name for name in by_reason if name not in KNOWN_REASONS]
     if unknown:
         problems.append(
             Problem(
@@ -102,7 +102,7 @@ def read_samples(metrics: Mapping[str, Metric]) -> RawSamples:
             )
         )
     columns: _Columns = []
-    for index, name in enumerate(named.values()):
+    for index, name in enumerate(by_reason.values()):
         total = _counted(metrics, name, problems)
         latency = _counted(metrics, name + NOT_ISSUED, problems)
         zeros = np.zeros(len(total[0]), np.uint64)
@@ -117,7 +117,7 @@ def read_samples(metrics: Mapping[str, Metric]) -> RawSamples:
             )
         )
     rows = _merge(_believable(columns, problems))
-    reasons = tuple(stall_reason(name) for name in named)
+    reasons = tuple(stall_reason(name) for name in by_reason)
     latency_column = _check(rows, reasons, metrics, problems)
     return RawSamples(reasons, rows[0], rows[1], rows[2], latency_column, tuple(problems))
 
@@ -137,15 +137,15 @@ def _counted(
     metrics: Mapping[str, Metric], name: str, problems: list[Problem]
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     metric = metrics.get(name)
-    found = addressed(metric)
+    per_address = addressed(metric)
     stated = None if metric is None or isinstance(metric.value, str) else metric.value
-    if found is None:
+    if per_address is None:
         if metric is not None and metric.has_instances:
             problems.append(_inconsistent(f"{name} is not counted by address, so its samples are left out"))
         elif stated:
             problems.append(_inconsistent(f"{name} is {stated:.0f} but no address has any of them"))
         return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
-    address, instances = found
+    address, instances = per_address
     values, bad = whole_numbers(np.asarray(instances.values))
     if bad:
         problems.append(_inconsistent(f"{bad} values of {name} are no counts and were left out"))
@@ -278,18 +278,18 @@ def _truncation(
 ) -> str | None:
     if total == 0:
         return None
-    said: list[str] = []
+    signs: list[str] = []
     overflow = _number(metrics, "smsp__pcsamp_buffer_overflow")
     if overflow:
-        said.append("the report says that the buffer overflowed")
+        signs.append("the report says that the buffer overflowed")
     capacity = 0.0 if buffer is None else buffer * _SAMPLES_PER_RECORD / _RECORD_BYTES
     if not capacity and _FULL * _DEFAULT_CAPACITY <= total <= _DEFAULT_CAPACITY:
-        said.append(f"{total} samples are what the default buffer of 32 MiB holds")
+        signs.append(f"{total} samples are what the default buffer of 32 MiB holds")
     if capacity and total >= _FULL * capacity:
-        said.append(f"{total} samples fill the buffer of {buffer:.0f} bytes, which holds {capacity:.0f}")
+        signs.append(f"{total} samples fill the buffer of {buffer:.0f} bytes, which holds {capacity:.0f}")
     if expected is not None and expected > _ENOUGH_EXPECTED and total < _FAR_BELOW * expected:
         share = 100 * total / expected
-        said.append(
+        signs.append(
             f"{total} samples are {share:.0f} % of the {expected:.0f} that one per SM and interval gives"
         )
-    return "; ".join(said) or None
+    return "; ".join(signs) or None

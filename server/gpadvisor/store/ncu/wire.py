@@ -67,11 +67,11 @@ def parse(data: Data) -> dict[int, list[int | Data]]:
     """Decode one message into field number -> values in file order."""
     fields: dict[int, list[int | Data]] = {}
     for number, value in iterate(data):
-        found = fields.get(number)
-        if found is None:
+        occurrences = fields.get(number)
+        if occurrences is None:
             fields[number] = [value]
         else:
-            found.append(value)
+            occurrences.append(value)
     return fields
 
 

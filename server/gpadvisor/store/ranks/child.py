@@ -26,33 +26,33 @@ def answer(request: bytes) -> bytes:
     ``numbered`` by the ends of names, which ``number`` allows; or the ``class`` and ``message`` of an error.
     With ``keep_going`` bad files are left out, else nothing is written.
     """
-    asked = json.loads(request)
+    parameters = json.loads(request)
     try:
-        said = _sum(asked)
+        reply = _sum(parameters)
     except GpadvisorError as error:
-        said = {"class": type(error).__name__, "message": str(error)}
+        reply = {"class": type(error).__name__, "message": str(error)}
     except (MemoryError, duckdb.OutOfMemoryException):
-        said = {"class": "ProfileError", "message": "the sums need more memory than they may use"}
-    return json.dumps(said).encode()
+        reply = {"class": "ProfileError", "message": "the sums need more memory than they may use"}
+    return json.dumps(reply).encode()
 
 
-def _sum(asked: Mapping[str, Any]) -> dict[str, Any]:
+def _sum(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Sum up; once more without the bad ones, which have no number among the ranks, where some are."""
-    files, bad = asked["files"], dict[str, str]()
+    files, bad = parameters["files"], dict[str, str]()
     while True:
-        with engine(Path(asked["folder"]), int(asked["memory_bytes"])) as connection:
-            found, members, kernels, numbered = _tried(asked, files, connection)
-        bad |= found
-        files = [pair for pair in files if pair[1] not in found]
-        if not found or not asked["keep_going"] or not files:
+        with engine(Path(parameters["folder"]), int(parameters["memory_bytes"])) as connection:
+            unreadable, members, kernels, numbered = _tried(parameters, files, connection)
+        bad |= unreadable
+        files = [pair for pair in files if pair[1] not in unreadable]
+        if not unreadable or not parameters["keep_going"] or not files:
             return {"bad": bad, "profiles": members, "kernels": kernels, "numbered": numbered}
 
 
 def _tried(
-    asked: Mapping[str, Any], files: Sequence[Sequence[str]], connection: Any
+    parameters: Mapping[str, Any], files: Sequence[Sequence[str]], connection: Any
 ) -> tuple[dict[str, str], int, int, bool]:
     """The bad files, or the numbers of profiles and kernels of a sum that was written, and ``numbered``."""
-    folder = Path(asked["folder"])
+    folder = Path(parameters["folder"])
     bad: dict[str, str] = {}
     sources: list[RankFile] = []
     shared: dict[str, Any] = {}
@@ -64,10 +64,10 @@ def _tried(
     if bad:
         return bad, 0, 0, False
     single = next((source for source in sources if source.kept is None), None)
-    if asked["merge"] and single is not None:
+    if parameters["merge"] and single is not None:
         raise UsageError(f"{single.name} is the profile of one rank and no partial sum; leave --merge away")
-    sources, members, numbered = _ordered(sources, number=asked.get("number", True))
-    by = chosen_by(members, None if asked["by"] is None else By(asked["by"]))
+    sources, members, numbered = _ordered(sources, number=parameters.get("number", True))
+    by = chosen_by(members, None if parameters["by"] is None else By(parameters["by"]))
     reading = Reading(connection, folder, {member: index for index, member in enumerate(members)})
     read_all(reading, sources)
     if reading.bad:
@@ -80,12 +80,12 @@ def _tried(
 
 def _ordered(sources: Sequence[RankFile], *, number: bool) -> tuple[list[RankFile], list[Member], bool]:
     """The sources with the ranks of their names, all members in order, and whether names' ends are ranks."""
-    own = [source.members[0] for source in sources if source.kept is None]
+    profiled = [source.members[0] for source in sources if source.kept is None]
     single = number and all(file.kept is None for file in sources)
-    ranked = dict(zip(own, with_ranks(own), strict=True)) if single else {}
+    ranked = dict(zip(profiled, with_ranks(profiled), strict=True)) if single else {}
     files = [
         replace(rank_file, members=tuple(ranked.get(member, member) for member in rank_file.members))
         for rank_file in sources
     ]
     numbered = any(member.rank != new.rank for member, new in ranked.items())
-    return files, sorted(member for one in files for member in one.members), numbered
+    return files, sorted(member for source in files for member in source.members), numbered

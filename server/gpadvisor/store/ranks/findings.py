@@ -32,8 +32,8 @@ def times_by_rank(
     matrix = np.full((kernels, len(labels)), np.nan)
     for row in times:
         if row["time_ns"] is not None and row["time_ns"] > 0:
-            at = row["k"], columns[row["rank"]]
-            matrix[at] = row["time_ns"] + (0.0 if np.isnan(matrix[at]) else matrix[at])
+            cell = row["k"], columns[row["rank"]]
+            matrix[cell] = row["time_ns"] + (0.0 if np.isnan(matrix[cell]) else matrix[cell])
     return labels, matrix
 
 
@@ -62,26 +62,26 @@ def findings(
     if len(labels) < FEWEST or not np.isfinite(matrix).any():
         return [], {}
     factors, slow = slow_ranks(matrix)
-    said = [_everywhere(factors, slow, labels, by)] if slow else []
-    found: dict[int, list[Document]] = {}
-    for one in slow_kernels(matrix, factors):
+    problems = [_everywhere(factors, slow, labels, by)] if slow else []
+    by_kernel: dict[int, list[Document]] = {}
+    for outlier in slow_kernels(matrix, factors):
         text = (
-            f"{names[one.kernel]} takes {one.times:.1f}x its median on {_which(one.ranks, labels, by)}"
-            f"{_due_to(len(names), len(one.ranks))}; the most is"
-            f" {imbalance(matrix[one.kernel]):.2f}x the mean"
+            f"{names[outlier.kernel]} takes {outlier.times:.1f}x its median on"
+            f" {_which(outlier.ranks, labels, by)}{_due_to(len(names), len(outlier.ranks))}; the most is"
+            f" {imbalance(matrix[outlier.kernel]):.2f}x the mean"
         )
-        found.setdefault(one.kernel, []).append(_problem(text))
-        said.append(_problem(text))
+        by_kernel.setdefault(outlier.kernel, []).append(_problem(text))
+        problems.append(_problem(text))
     for kernel, values in enumerate(matrix):
-        known = values[np.isfinite(values)]
-        if len(known) >= FEWEST and kernel not in found and imbalance(values) > SLOWER:
+        measured = values[np.isfinite(values)]
+        if len(measured) >= FEWEST and kernel not in by_kernel and imbalance(values) > SLOWER:
             worst = (int(np.nanargmax(values)),)
             text = (
-                f"{names[kernel]} is uneven over {_plural(len(known), by)}: the most,"
+                f"{names[kernel]} is uneven over {_plural(len(measured), by)}: the most,"
                 f" {_which(worst, labels, by)}, is {imbalance(values):.2f}x the mean"
             )
-            found[kernel] = [_problem(text)]
-    return said, found
+            by_kernel[kernel] = [_problem(text)]
+    return problems, by_kernel
 
 
 def _due_to(kernels: int, ranks: int) -> str:
@@ -94,13 +94,13 @@ def _due_to(kernels: int, ranks: int) -> str:
 
 def _labels(members: Sequence[Member], by: By) -> tuple[list[str], NDArray[np.intp]]:
     """Names of what is compared, and which of them each profile belongs to."""
-    own = [
+    texts = [
         member.node if by is By.NODE else member.name if by is By.NAME else str(member.rank)
         for member in members
     ]
-    labels = list(dict.fromkeys(own))
+    labels = list(dict.fromkeys(texts))
     position = {label: index for index, label in enumerate(labels)}
-    return labels, np.array([position[label] for label in own], np.intp)
+    return labels, np.array([position[label] for label in texts], np.intp)
 
 
 def _everywhere(factors: NDArray[np.float64], slow: Sequence[int], labels: Sequence[str], by: By) -> Document:

@@ -63,7 +63,7 @@ def sum_isolated(
         ProfileError: the sums are none, or the child failed.
     """
     with scratch_folder() as folder:
-        asked = {
+        parameters = {
             "files": [[str(path.absolute()), name] for path, name in files],
             "folder": str(folder),
             "by": by,
@@ -75,7 +75,7 @@ def sum_isolated(
         try:
             data = call(
                 _SUMMER,
-                json.dumps(asked).encode(),
+                json.dumps(parameters).encode(),
                 timeout_seconds=_SECONDS + _SECONDS_PER_FILE * len(files),
                 memory_bytes=_ADDRESSES,
                 output_bytes=_OUTPUT_BYTES,
@@ -90,14 +90,14 @@ def sum_isolated(
             ) from error
 
 
-def _answered(said: Any, folder: Path) -> RankSum:
-    if "class" in said:
-        raise _ERRORS.get(said["class"], ProfileError)(str(said["message"]))
-    done = int(said["profiles"])
+def _answered(reply: Any, folder: Path) -> RankSum:
+    if "class" in reply:
+        raise _ERRORS.get(reply["class"], ProfileError)(str(reply["message"]))
+    done = int(reply["profiles"])
     return RankSum(
         data=read_file(folder / _RESULT, max_bytes=_RESULT_BYTES) if done else None,
-        bad={str(name): str(why) for name, why in said["bad"].items()},
+        bad={str(name): str(why) for name, why in reply["bad"].items()},
         profiles=done,
-        kernels=int(said["kernels"]),
-        numbered=bool(said["numbered"]),
+        kernels=int(reply["kernels"]),
+        numbered=bool(reply["numbered"]),
     )

@@ -56,13 +56,13 @@ class Kernels:
             raise ProfileFormatError("it has a launch without a kernel's name or an architecture")
         if binary is not None and not _DIGEST.fullmatch(binary):
             raise ProfileFormatError("it has a launch whose binary is no digest")
-        found: Key = (binary, kernel, arch, device, Evidence(evidence).value, interval)
-        if found not in self._numbers:
-            self._numbers[found] = len(self.found)
-            self.found.append(SummedKernel(found, demangled))
-        known = self.found[self._numbers[found]]
-        known.demangled = min(known.demangled, demangled)
-        return self._numbers[found]
+        kernel_key: Key = (binary, kernel, arch, device, Evidence(evidence).value, interval)
+        if kernel_key not in self._numbers:
+            self._numbers[kernel_key] = len(self.found)
+            self.found.append(SummedKernel(kernel_key, demangled))
+        entry = self.found[self._numbers[kernel_key]]
+        entry.demangled = min(entry.demangled, demangled)
+        return self._numbers[kernel_key]
 
     def note(
         self,

@@ -45,23 +45,25 @@ def member(path: str, host: str | None, rank: int | None = None) -> Member:
     """
     name = PurePath(path)
     parts = [name.name, name.parent.name]
-    named = next((int(found[1]) for part in parts if (found := _RANK.search(part))), -1)
-    node = next((found[1] for part in parts if (found := _NODE.search(part))), "")
-    known = rank is not None and 0 <= rank < _MOST_RANKS
-    return Member(rank=rank if rank is not None and known else named, name=path, node=host or node)
+    rank_of_path = next((int(match[1]) for part in parts if (match := _RANK.search(part))), -1)
+    node = next((match[1] for part in parts if (match := _NODE.search(part))), "")
+    rank_is_possible = rank is not None and 0 <= rank < _MOST_RANKS
+    return Member(
+        rank=rank if rank is not None and rank_is_possible else rank_of_path, name=path, node=host or node
+    )
 
 
 def with_ranks(members: Sequence[Member]) -> list[Member]:
     """Numbers at the ends of names as ranks (``report0``), where all have one and no two the same."""
     ends = [
-        _LAST.search(PurePath(one.name).name.split(".gpadvisor")[0].split(".ncu-rep")[0]) for one in members
+        _LAST.search(PurePath(file.name).name.split(".gpadvisor")[0].split(".ncu-rep")[0]) for file in members
     ]
     numbers = [int(end[1]) for end in ends if end]
-    if len(set(numbers)) < len(members) or any(one.rank >= 0 for one in members):
+    if len(set(numbers)) < len(members) or any(file.rank >= 0 for file in members):
         return list(members)
     return [
-        Member(rank=number, name=one.name, node=one.node)
-        for one, number in zip(members, numbers, strict=True)
+        Member(rank=number, name=file.name, node=file.node)
+        for file, number in zip(members, numbers, strict=True)
     ]
 
 
@@ -71,7 +73,7 @@ def chosen_by(members: Sequence[Member], by: By | None) -> By:
     Raises:
         UsageError: a name has no rank, two have the same, or a node is not known.
     """
-    unranked = [one for one in members if one.rank < 0]
+    unranked = [file for file in members if file.rank < 0]
     if by is None:
         by = By.NAME if unranked else By.RANK
     if by is By.RANK and unranked:
@@ -79,33 +81,35 @@ def chosen_by(members: Sequence[Member], by: By | None) -> By:
             f"{unranked[0].name} has no rank in its name, such as app.rank17.gpadvisor;"
             " rename it or take --by name"
         )
-    nowhere = [one for one in members if not one.node]
+    nowhere = [file for file in members if not file.node]
     if by is By.NODE and nowhere:
         raise UsageError(
             f"{nowhere[0].name} names no node, neither in its profile nor in its name (node12);"
             " take --by rank"
         )
-    seen: dict[int | str, Member] = {}
-    for one in members:
-        key: int | str = one.rank if by is By.RANK else one.name
-        if key in seen:
+    by_key: dict[int | str, Member] = {}
+    for file in members:
+        key: int | str = file.rank if by is By.RANK else file.name
+        if key in by_key:
             raise UsageError(
-                f"{seen[key].name} and {one.name} are both of rank {one.rank}; "
+                f"{by_key[key].name} and {file.name} are both of rank {file.rank}; "
                 "aggregate one run at a time, or take --by name"
                 if by is By.RANK
-                else f"{one.name} is given twice; name each file once"
+                else f"{file.name} is given twice; name each file once"
             )
-        seen[key] = one
+        by_key[key] = file
     return by
 
 
 def stated(members: Sequence[Member], by: By) -> str:
     """How ranks and nodes were told, in words."""
-    nodes = {one.node for one in members if one.node}
-    told = by is not By.NAME and any(
-        one.rank >= 0 and member(one.name, None).rank not in {one.rank, -1} for one in members
+    nodes = {file.node for file in members if file.node}
+    from_profiles = by is not By.NAME and any(
+        file.rank >= 0 and member(file.name, None).rank not in {file.rank, -1} for file in members
     )
     how = (
-        "files by their names" if by is By.NAME else f"ranks by {'their profiles' if told else 'file names'}"
+        "files by their names"
+        if by is By.NAME
+        else f"ranks by {'their profiles' if from_profiles else 'file names'}"
     )
     return f"{how}, {len(nodes)} node{'' if len(nodes) == 1 else 's'} by host names" if nodes else how

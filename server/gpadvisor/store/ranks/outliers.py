@@ -39,8 +39,10 @@ def slow_ranks(times: NDArray[np.float64]) -> tuple[NDArray[np.float64], tuple[i
     if len(times) < 2:
         return np.ones(times.shape[1]), ()
     shares = times / _median(times)[:, None]
-    known = np.isfinite(shares).sum(0)
-    lower = np.sort(shares, 0)[np.maximum(known - 1, 0) // 2, np.arange(times.shape[1])]  # NaN comes last
+    measured_kernels = np.isfinite(shares).sum(0)
+    lower = np.sort(shares, 0)[
+        np.maximum(measured_kernels - 1, 0) // 2, np.arange(times.shape[1])
+    ]  # NaN comes last
     factors = np.where(np.isfinite(lower) & (lower > 0), lower, 1.0)
     return factors, _outside(factors)
 
@@ -62,11 +64,11 @@ def imbalance(row: NDArray[np.float64]) -> float:
 
 def _outside(values: NDArray[np.float64]) -> tuple[int, ...]:
     """By a tenth and five robust deviations above the median; mean and sigma would be moved by them."""
-    known = values[np.isfinite(values)]
-    if len(known) < FEWEST:
+    measured = values[np.isfinite(values)]
+    if len(measured) < FEWEST:
         return ()
-    middle = float(np.median(known))
-    deviation = _SIGMA * float(np.median(np.abs(known - middle)))
+    middle = float(np.median(measured))
+    deviation = _SIGMA * float(np.median(np.abs(measured - middle)))
     limit = max(SLOWER * middle, middle + _DEVIATIONS * deviation)
     order: Sequence[int] = np.argsort(-np.nan_to_num(values, nan=-1.0), kind="stable").tolist()
     return tuple(index for index in order if np.isfinite(values[index]) and values[index] > limit)
@@ -74,5 +76,5 @@ def _outside(values: NDArray[np.float64]) -> tuple[int, ...]:
 
 def _median(times: NDArray[np.float64]) -> NDArray[np.float64]:
     """Over the ranks, of what is known; NaN where nothing is."""
-    known = [row[np.isfinite(row)] for row in times]
-    return np.array([np.median(row) if len(row) else np.nan for row in known], np.float64)
+    measured = [row[np.isfinite(row)] for row in times]
+    return np.array([np.median(row) if len(row) else np.nan for row in measured], np.float64)

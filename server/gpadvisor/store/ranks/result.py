@@ -43,16 +43,16 @@ def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
     connection = reading.connection
     order = _order(connection)
     _renumber(connection, order)
-    known = [reading.kernels.found[k] for k in order]
+    ordered = [reading.kernels.found[k] for k in order]
     configurations = _documents(connection, "SELECT * FROM kept_out_launches")
     times = _documents(connection, "SELECT * FROM kept_out_times")
     kernels = [
         _kernel(index, kernel, [row for row in configurations if row["k"] == index])
-        for index, kernel in enumerate(known)
+        for index, kernel in enumerate(ordered)
     ]
     _launches(kernels, times)
     _metrics(connection, kernels)
-    said = _compare(kernels, times, members, by)
+    problems = _compare(kernels, times, members, by)
     parts = Parts(
         document={
             "profile": _profile(reading, members),
@@ -61,7 +61,7 @@ def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
             "problems": [
                 _sum(members, by, reading.kernels.failed),
                 *_mixed(reading, kernels),
-                *said,
+                *problems,
                 *_told(reading),
             ],
             **({"lines": [reading.lines[key] for key in sorted(reading.lines)]} if reading.lines else {}),
@@ -69,7 +69,9 @@ def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
         tables={name: _table(connection, kernels, name) for name in ("samples", "counts", "pc_metrics")},
         blobs={
             kind: {
-                key: path.read_bytes() for (one, key), path in sorted(reading.blobs.items()) if one == kind
+                key: path.read_bytes()
+                for (blob_kind, key), path in sorted(reading.blobs.items())
+                if blob_kind == kind
             }
             for kind in _KINDS
         },
@@ -81,10 +83,10 @@ def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
             "failed": reading.kernels.failed,
             "kernels": [
                 {
-                    "pc_metrics": dict(sorted(one.pc_metrics.items())),
-                    "problems": [[code, *said] for code, said in sorted(one.problems.items())],
+                    "pc_metrics": dict(sorted(kernel.pc_metrics.items())),
+                    "problems": [[code, *problem] for code, problem in sorted(kernel.problems.items())],
                 }
-                for one in known
+                for kernel in ordered
             ],
         }
     }
@@ -100,10 +102,10 @@ def _compare(
     if slowest is not None and all(row["time_ns"] is not None for row in times):
         for kernel, share in zip(kernels, slowest[1].tolist(), strict=True):
             kernel["metrics"] |= {SLOWEST: slowest[0], SLOWEST_SHARE: share}
-    said, by_kernel = findings(matrix, labels, [one["launch"]["demangled"] for one in kernels], by)
+    in_general, by_kernel = findings(matrix, labels, [row["launch"]["demangled"] for row in kernels], by)
     for index, problems in by_kernel.items():
         kernels[index]["problems"] += problems
-    return said
+    return in_general
 
 
 def _order(connection: Any) -> list[int]:
@@ -136,37 +138,39 @@ def _documents(connection: Any, query: str) -> list[Document]:
     return row_documents(result)
 
 
-def _kernel(index: int, known: SummedKernel, rows: Sequence[Document]) -> Document:
+def _kernel(index: int, summed_kernel: SummedKernel, rows: Sequence[Document]) -> Document:
     """The launch of a kernel's commonest configuration by time, with the sums over all of them."""
     main = max(rows, key=lambda row: (row["time_ns"] or 0.0, row["launches"]))
     launches = sum(row["launches"] for row in rows)
     time = sum(row["time_ns"] or 0.0 for row in rows)
-    told = sum(row["drops_known"] for row in rows) == launches
+    drops_known = sum(row["drops_known"] for row in rows) == launches
     expected = sum(row["expected_known"] for row in rows) == launches
     row = {
         **{name: main.get(name) for name in SCHEMAS["launches"]},
-        **dict(zip(KEY, known.key, strict=True)),
+        **dict(zip(KEY, summed_kernel.key, strict=True)),
         "launch": index,
-        "demangled": known.demangled,
+        "demangled": summed_kernel.demangled,
         "failed": False,
         "counted": sum(row["counted"] for row in rows) == launches,
         "duration_ns": time if sum(row["timed"] for row in rows) == launches else None,
         "context": None,
         "stream": None,
-        "dropped_samples": sum(row["dropped_samples"] for row in rows) if told else None,
+        "dropped_samples": sum(row["dropped_samples"] for row in rows) if drops_known else None,
         "expected_samples": sum(row["expected_samples"] for row in rows) if expected else None,
         "truncated": any(row["truncated"] for row in rows),
         "truncation_evidence": next((text for row in rows if (text := row["truncation_evidence"])), None),
-        "sections": json.dumps(sorted(known.sections)),
-        "reasons": json.dumps([known.reasons[name] for name in sorted(known.reasons)]),
-        "pc_metrics": json.dumps(sorted(name for name, had in known.pc_metrics.items() if had == launches)),
+        "sections": json.dumps(sorted(summed_kernel.sections)),
+        "reasons": json.dumps([summed_kernel.reasons[name] for name in sorted(summed_kernel.reasons)]),
+        "pc_metrics": json.dumps(
+            sorted(name for name, had in summed_kernel.pc_metrics.items() if had == launches)
+        ),
         "problems": json.dumps(
             [
                 {
                     "code": code,
                     "message": f"{message} ({had} of {launches} launches)" if had < launches else message,
                 }
-                for code, (message, had) in sorted(known.problems.items())
+                for code, (message, had) in sorted(summed_kernel.problems.items())
             ]
         ),
     }
@@ -178,8 +182,9 @@ def _kernel(index: int, known: SummedKernel, rows: Sequence[Document]) -> Docume
         kernel["problems"].append(
             {
                 "code": ProblemCode.MIXED_CONFIGURATIONS.value,
-                "message": f"the {launches} launches of {known.demangled} have {len(rows)} configurations,"
-                f" whose samples are added up; the one shown has {100 * share:.0f} % of their {weight}",
+                "message": f"the {launches} launches of {summed_kernel.demangled} have {len(rows)}"
+                f" configurations, whose samples are added up; the one shown has"
+                f" {100 * share:.0f} % of their {weight}",
             }
         )
     return kernel
@@ -235,10 +240,10 @@ def _sum(members: Sequence[Member], by: By, failed: int) -> Document:
         if by is By.NAME
         else f"{len(members):,} ranks ({min(ranks)} to {max(ranks)})"
     )
-    left = f"; {failed:,} failed launches are left out" if failed else ""
+    failures = f"; {failed:,} failed launches are left out" if failed else ""
     return {
         "code": ProblemCode.SUM_OVER_RANKS.value,
-        "message": f"sum over {text}: {stated(members, by)}; times and samples are of all of them{left}",
+        "message": f"sum over {text}: {stated(members, by)}; times and samples are of all of them{failures}",
     }
 
 
@@ -246,17 +251,17 @@ def _mixed(reading: Reading, kernels: Sequence[Document]) -> list[Document]:
     """Several programs, or devices, in one sum."""
     commands = sorted({file.manifest["profile"]["command"] or "" for file in reading.added} - {""})
     devices = sorted({kernel["device"]["name"] or kernel["device"]["arch"] for kernel in kernels})
-    found = []
+    differences = []
     if len({command.split()[0] for command in commands if command.split()}) > 1:
-        found.append(f"{len(commands)} commands were profiled: {_list(commands)}")
+        differences.append(f"{len(commands)} commands were profiled: {_list(commands)}")
     if len(devices) > 1:
-        found.append(f"the profiles are of {len(devices)} kinds of device: {_list(devices)}")
+        differences.append(f"the profiles are of {len(devices)} kinds of device: {_list(devices)}")
     return [
         {
             "code": ProblemCode.MIXED_CONFIGURATIONS.value,
             "message": f"{text}; kernels are added up where machine code and device are the same",
         }
-        for text in found
+        for text in differences
     ]
 
 
@@ -267,7 +272,7 @@ def _list(names: Sequence[str]) -> str:
 
 def _told(reading: Reading) -> list[Document]:
     """Problems of whole profiles, one for each kind."""
-    found: dict[str, Document] = {}
+    by_code: dict[str, Document] = {}
     ours = {
         ProblemCode.SUM_OVER_RANKS.value,
         ProblemCode.SLOW_RANKS.value,
@@ -276,10 +281,10 @@ def _told(reading: Reading) -> list[Document]:
     for file in reading.added:
         for problem in file.manifest["problems"]:
             if problem["code"] not in ours:
-                found[problem["code"]] = min(
-                    found.get(problem["code"], problem), problem, key=lambda entry: str(entry["message"])
+                by_code[problem["code"]] = min(
+                    by_code.get(problem["code"], problem), problem, key=lambda entry: str(entry["message"])
                 )
-    return [found[code] for code in sorted(found)]
+    return [by_code[code] for code in sorted(by_code)]
 
 
 def _table(connection: Any, kernels: Sequence[Document], name: str) -> Columns:
@@ -297,10 +302,10 @@ def _table(connection: Any, kernels: Sequence[Document], name: str) -> Columns:
         connection.execute("CREATE TEMP TABLE complete (k UINTEGER, metric VARCHAR)")
         connection.executemany("INSERT INTO complete VALUES (?, ?)", pairs)
         where = "SEMI JOIN complete USING (k, metric)"
-    rest = ", metric" if name == "pc_metrics" else ""
-    last = ", reason" if name == "samples" else ""
+    metric_column = ", metric" if name == "pc_metrics" else ""
+    reason_column = ", reason" if name == "samples" else ""
     read: dict[str, NDArray[Any]] = connection.execute(
-        f"SELECT {columns} FROM sum_{name} {where} ORDER BY k{rest}, section, pc{last}"
+        f"SELECT {columns} FROM sum_{name} {where} ORDER BY k{metric_column}, section, pc{reason_column}"
     ).fetchnumpy()
     return indexed(kernels, name, read)
 

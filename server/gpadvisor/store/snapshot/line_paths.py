@@ -40,13 +40,17 @@ class Placeholders:
     def path(self, path: bytes, *, keep_last: bool = True) -> bytes:
         """The path with its directories replaced, and its last part too unless kept."""
         pieces = _SEPARATORS.split(path)
-        last = len(pieces) - 1 if keep_last else len(pieces)
+        replaced_parts = len(pieces) - 1 if keep_last else len(pieces)
         result = [
-            piece if index >= last or index % 2 or piece in {b"", b".", b".."} else self._component(piece)
+            piece
+            if index >= replaced_parts or index % 2 or piece in {b"", b".", b".."}
+            else self._component(piece)
             for index, piece in enumerate(pieces)
         ]
-        if last > 2 * _LEAST_FOLDERS:
-            self._replaced[b"".join(pieces[:last]).rstrip(b"/\\")] = b"".join(result[:last]).rstrip(b"/\\")
+        if replaced_parts > 2 * _LEAST_FOLDERS:
+            self._replaced[b"".join(pieces[:replaced_parts]).rstrip(b"/\\")] = b"".join(
+                result[:replaced_parts]
+            ).rstrip(b"/\\")
         return b"".join(result)
 
     def within(self, text: str) -> str:
@@ -59,8 +63,12 @@ class Placeholders:
     def _unless_made(self, path: bytes) -> bytes:
         keeps = self._is_file(path)
         folders = _SEPARATORS.split(path)[2::2]
-        made = set(self._known.values())
-        return path if made.issuperset(folders[: len(folders) - keeps]) else self.path(path, keep_last=keeps)
+        stand_ins = set(self._known.values())
+        return (
+            path
+            if stand_ins.issuperset(folders[: len(folders) - keeps])
+            else self.path(path, keep_last=keeps)
+        )
 
     def leaks(self, data: bytes) -> bytes | None:
         """A folder that was replaced elsewhere and still stands there."""
@@ -93,9 +101,9 @@ class Placeholders:
                     for index, stop, is_directory in _line_strings(cubin, start, end):
                         out[index:stop] = self.path(cubin[index:stop], keep_last=not is_directory)
                 elif _DATA.match(name) is None:
-                    for found in _PATH.finditer(cubin, start, end):
-                        out[found.start() : found.end()] = self.path(
-                            found[0], keep_last=self._is_file(found[0])
+                    for match in _PATH.finditer(cubin, start, end):
+                        out[match.start() : match.end()] = self.path(
+                            match[0], keep_last=self._is_file(match[0])
                         )
                 self._replace_known(out, start, end)
         except (struct.error, IndexError, ValueError):
@@ -103,8 +111,8 @@ class Placeholders:
         return bytes(out)
 
     def _is_file(self, path: bytes) -> bool:
-        last = _SEPARATORS.split(path)[-1]
-        return _FILE.search(last) is not None and last not in self._known
+        file_name = _SEPARATORS.split(path)[-1]
+        return _FILE.search(file_name) is not None and file_name not in self._known
 
     def _replace_known(self, out: bytearray, start: int, end: int) -> None:
         """Names of folders wherever a separator follows, as in a relative path that the code prints."""
@@ -113,9 +121,9 @@ class Placeholders:
             begins = (
                 index for index in range(len(text)) if not (index and text[index - 1 : index].isalnum())
             )
-            known = next((text[begin:] for begin in begins if text[begin:] in self._known), b"")
-            if len(known) >= _LEAST_NAME:
-                out[match.end() - len(known) : match.end()] = self._known[known]
+            suffix = next((text[begin:] for begin in begins if text[begin:] in self._known), b"")
+            if len(suffix) >= _LEAST_NAME:
+                out[match.end() - len(suffix) : match.end()] = self._known[suffix]
 
 
 def _mentions_paths(cubin: bytes) -> bool:

@@ -66,10 +66,10 @@ def redacted(profile: Profile) -> Profile:
 
 
 def _refuse_leak(data: bytes, directories: Placeholders) -> None:
-    found = directories.leaks(data)
-    if found is not None:
+    leak = directories.leaks(data)
+    if leak is not None:
         raise ProfileError(
-            f"the profile cannot be redacted: {found.decode('utf-8', 'replace')} would still be in it; "
+            f"the profile cannot be redacted: {leak.decode('utf-8', 'replace')} would still be in it; "
             "do not share it, and report this"
         )
 
@@ -79,11 +79,11 @@ class _Words:
 
     def __init__(self, profile: Profile, directories: Placeholders) -> None:
         self._directories = directories
-        told = {profile.host: HOST, profile.command: COMMAND}
+        private = {profile.host: HOST, profile.command: COMMAND}
         self._told = [
-            (re.compile(rf"(?<!\w){re.escape(one)}(?!\w)"), instead)
-            for one, instead in told.items()
-            if one is not None and len(one) >= _LEAST_NAME
+            (re.compile(rf"(?<!\w){re.escape(text)}(?!\w)"), instead)
+            for text, instead in private.items()
+            if text is not None and len(text) >= _LEAST_NAME
         ]
 
     def __call__(self, text: str) -> str:

@@ -27,8 +27,8 @@ _LAUNCHES: Final[Mapping[str, tuple[str, tuple[str | int, ...]]]] = {
     "kernel": (_T, ("launch", "kernel")),
     "demangled": (_T, ("launch", "demangled")),
     **{f"grid_{axis}": (_U, ("launch", "grid", position)) for position, axis in enumerate("xyz")},
-    **{f"block_{axis}": (_U, ("launch", "block", at)) for at, axis in enumerate("xyz")},
-    **{f"cluster_{axis}": (_U, ("launch", "cluster", at)) for at, axis in enumerate("xyz")},
+    **{f"block_{axis}": (_U, ("launch", "block", dimension)) for dimension, axis in enumerate("xyz")},
+    **{f"cluster_{axis}": (_U, ("launch", "cluster", dimension)) for dimension, axis in enumerate("xyz")},
     "registers_per_thread": (_U, ("launch", "registers_per_thread")),
     "static_shared_bytes": (_U, ("launch", "static_shared_bytes")),
     "dynamic_shared_bytes": (_U, ("launch", "dynamic_shared_bytes")),
@@ -103,16 +103,18 @@ _COLUMN_OF: Final = {"samples": "total", "latency_samples": "latency"}  # table 
 
 def encode_tables(kernels: Sequence[Document], tables: Mapping[str, Columns]) -> dict[str, bytes]:
     """The Parquet files of a snapshot by table name."""
-    found: dict[str, Mapping[str, NDArray[Any]]] = {
+    columns_of: dict[str, Mapping[str, NDArray[Any]]] = {
         "launches": _launch_columns(kernels),
         "metrics": _row_columns("metrics", _metric_rows(kernels)),
         "rules": _row_columns("rules", _listed_rows(kernels, "rules")),
         "callstacks": _row_columns("callstacks", _listed_rows(kernels, "call_stack")),
     }
     for name, columns in tables.items():
-        found[name] = _named(kernels, name, columns)
+        columns_of[name] = _named(kernels, name, columns)
     with parquet.session() as engine:
-        return {name: parquet.encode(engine, name, found[name], schema) for name, schema in SCHEMAS.items()}
+        return {
+            name: parquet.encode(engine, name, columns_of[name], schema) for name, schema in SCHEMAS.items()
+        }
 
 
 def decode_tables(files: Mapping[str, bytes]) -> tuple[list[Document], dict[str, Columns]]:
@@ -271,7 +273,7 @@ def indexed(kernels: Sequence[Document], table: str, read: Mapping[str, NDArray[
             ]
             pairs = zip(launch.tolist(), read[name].tolist(), strict=True)
             width = np.uint8 if name == "reason" else np.uint32 if name == "metric" else np.uint16
-            result[target] = np.array([indices[at][text] for at, text in pairs], width)
+            result[target] = np.array([indices[part][text] for part, text in pairs], width)
         elif SCHEMAS[table][name] == _D:
             result[target] = np.ma.filled(read[name], np.nan)
         else:

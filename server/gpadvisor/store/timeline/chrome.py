@@ -102,15 +102,15 @@ def _timeline(stream: _Readable, *, paths: bool) -> Timeline:
                 number = called.of(str(event.get("name")))
                 calls.add(*_times(event), thread, _whole(about.get("correlation")), number, None)
     names = [KernelName(mangled=name, demangled=name) for name in kernels.found]
-    found = timeline(work, calls, names, list(called.found))
-    return frames.placed(found)
+    read = timeline(work, calls, names, list(called.found))
+    return frames.placed(read)
 
 
 def _operation(category: str, name: str) -> Operation:
     """Of a copy or a memset, whose name says the direction: ``Memcpy HtoD (Pageable -> Device)``."""
     if "memset" in category:
         return Operation.SET
-    return next((one for word, one in _DIRECTIONS if word in name.lower()), Operation.OTHER_COPY)
+    return next((operation for word, operation in _DIRECTIONS if word in name.lower()), Operation.OTHER_COPY)
 
 
 def _events(stream: _Readable) -> Iterator[dict[str, Any]]:
@@ -137,6 +137,6 @@ def _whole(value: object) -> int | None:
 
 
 def _shape(about: dict[str, Any]) -> tuple[int | None, ...]:
-    found = [*(about.get("grid") or ()), *(about.get("block") or ())]
-    whole = tuple(value for value in found if type(value) is int)
-    return whole if len(whole) == len(NO_SHAPE) == len(found) else NO_SHAPE
+    sizes = [*(about.get("grid") or ()), *(about.get("block") or ())]
+    whole_numbers = tuple(value for value in sizes if type(value) is int)
+    return whole_numbers if len(whole_numbers) == len(NO_SHAPE) == len(sizes) else NO_SHAPE

@@ -47,10 +47,10 @@ class TraceRows:
         """
         if len(self._flat) >= MAX_ROWS * self._width:
             raise ValueError(f"it has more than {MAX_ROWS:,} rows; trace a part of the run")
-        whole = [-1 if value is None else value for value in values]
-        if not all(type(value) is int and -_MOST < value < _MOST for value in whole):
+        numbers = [-1 if value is None else value for value in values]
+        if not all(type(value) is int and -_MOST < value < _MOST for value in numbers):
             raise ValueError(f"a row has {values!r} where whole numbers are")
-        self._flat.extend(whole)
+        self._flat.extend(numbers)
 
     def columns(self) -> NDArray[np.int64]:
         """All of them, by row and column."""

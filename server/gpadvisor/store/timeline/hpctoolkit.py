@@ -60,11 +60,11 @@ class _Trace:
     def read(self) -> Timeline:
         file = self._file
         place, count, size = file.numbers("<QIB", file.section(0))
-        devices, left = Numbers[tuple[int, ...]](), len(file)
+        devices, remaining_bytes = Numbers[tuple[int, ...]](), len(file)
         for profile, start, end in file.rows(place, count, _TRACE, size).tolist():
-            points, rest = divmod(max(0, end - start), _POINT.itemsize)
-            left -= points * _POINT.itemsize
-            if rest or left < 0:
+            points, remainder = divmod(max(0, end - start), _POINT.itemsize)
+            remaining_bytes -= points * _POINT.itemsize
+            if remainder or remaining_bytes < 0:
                 raise file.damaged(f"the trace of profile {profile} ends within an element, or overlaps")
             rows = file.rows(start, points, _POINT).tolist()
             of = self._identifiers.get(profile, {})

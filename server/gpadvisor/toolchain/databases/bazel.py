@@ -22,20 +22,20 @@ def in_execution_root(options: Sequence[str], directory: Path) -> tuple[tuple[st
         directory: What relative paths are relative to, as a rule the workspace.
     """
     roots: list[Path] | None = None
-    found: list[str] = []
+    existing: list[str] = []
     missing: list[str] = []
     for option in options:
         name, _, value = option.partition("=")
         top = value.partition("/")[0]
         if name not in PATH_OPTIONS or top not in _OF_THE_EXECUTION_ROOT or (directory / value).exists():
-            found.append(option)
+            existing.append(option)
             continue
         roots = list(_roots(directory)) if roots is None else roots
         place = next((root / value for root in roots if (root / value).exists()), None)
-        found.append(option if place is None else f"{name}={place}")
+        existing.append(option if place is None else f"{name}={place}")
         if place is None and top == "external":  # folders of generated files need not exist
             missing.append(value)
-    return tuple(found), tuple(missing)
+    return tuple(existing), tuple(missing)
 
 
 def _roots(workspace: Path) -> Iterator[Path]:

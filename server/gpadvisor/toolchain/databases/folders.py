@@ -27,18 +27,18 @@ def databases(folder: Path) -> Iterator[Path]:
     """Compile databases of the project in one folder; of build folders beside each other the newest first."""
     fixed = [folder / name / DATABASE for name in _FIXED]
     yield from (place for place in fixed if place.is_file())
-    others = [place for pattern in _PATTERNS for place in _matching(folder, f"{pattern}/{DATABASE}")]
-    others += [place / DATABASE for place in preset_folders(folder)]
-    paths = {place for place in others if place not in fixed and place.is_file()}
+    candidates = [place for pattern in _PATTERNS for place in _matching(folder, f"{pattern}/{DATABASE}")]
+    candidates += [place / DATABASE for place in preset_folders(folder)]
+    paths = {place for place in candidates if place not in fixed and place.is_file()}
     yield from sorted(paths, key=lambda place: (-_changed(place), str(place)))
 
 
 def _matching(folder: Path, pattern: str) -> list[Path]:
-    first, slash, rest = pattern.rpartition("/*/")
+    first, slash, below = pattern.rpartition("/*/")
     if slash and not (folder / first).is_dir():
         return []
     try:
-        return list(islice((folder / first).glob(f"*/{rest}" if slash else pattern), _MATCHES_MAX))
+        return list(islice((folder / first).glob(f"*/{below}" if slash else pattern), _MATCHES_MAX))
     except OSError:  # a folder that may not be read
         return []
 
@@ -99,13 +99,13 @@ def _binary_dir(preset: Mapping[str, object], presets: Mapping[str, Mapping[str,
     """The preset's own ``binaryDir``, else the first that it inherits."""
     pending, visited = [preset], set[str]()
     while pending:
-        own = pending[0].get("binaryDir")
-        if isinstance(own, str):
-            return own
+        binary_dir = pending[0].get("binaryDir")
+        if isinstance(binary_dir, str):
+            return binary_dir
         parents = pending.pop(0).get("inherits")
         names = [parents] if isinstance(parents, str) else _list(parents)
-        wanted = dict.fromkeys(name for name in names if isinstance(name, str))
-        new = [name for name in wanted if name in presets and name not in visited]
+        bases = dict.fromkeys(name for name in names if isinstance(name, str))
+        new = [name for name in bases if name in presets and name not in visited]
         visited.update(new)
         pending[:0] = [presets[name] for name in new]
         if len(visited) > _INHERITED_MAX:
@@ -116,7 +116,7 @@ def _binary_dir(preset: Mapping[str, object], presets: Mapping[str, Mapping[str,
 def _expanded(text: str, folder: Path, name: str, preset: Mapping[str, object]) -> str | None:
     """The text with CMake's macros in place; None where one is not known here."""
     generator = preset.get("generator")
-    known = {
+    values = {
         "sourceDir": str(folder),
         "sourceParentDir": str(folder.parent),
         "sourceDirName": folder.name,
@@ -125,7 +125,7 @@ def _expanded(text: str, folder: Path, name: str, preset: Mapping[str, object]) 
         "generator": generator if isinstance(generator, str) else None,
         "dollar": "$",
     }
-    wanted = _MACRO.findall(text)
-    if "\0" in text or any(kind or known.get(macro) is None for kind, macro in wanted):
+    macros = _MACRO.findall(text)
+    if "\0" in text or any(kind or values.get(macro) is None for kind, macro in macros):
         return None
-    return _MACRO.sub(lambda match: known[match[2]] or "", text)
+    return _MACRO.sub(lambda match: values[match[2]] or "", text)

@@ -65,8 +65,8 @@ def gpuperf(of: Printed) -> PrintedParts:
     share = of.special / of.instructions if of.instructions else 0.0
     visible = min(max(share - of.sfu_width / of.simd_width, 0.0), 1.0)  # Eq. 10
     special = of.special * of.warps_per_sm * of.warp_size / of.sfu_width * visible  # Eq. 9
-    each = of.gamma * dram * of.memory / of.instructions if of.instructions else 0.0  # Eq. 8
-    sync = of.synchronizations * of.warps_per_sm * each  # Eq. 7
+    cycles_per_warp = of.gamma * dram * of.memory / of.instructions if of.instructions else 0.0  # Eq. 8
+    sync = of.synchronizations * of.warps_per_sm * cycles_per_warp  # Eq. 7
     serial = sync + special + of.divergence_cycles + of.bank_cycles  # Eq. 6
     compute = parallel + serial  # Eq. 2
     latency = dram * of.miss_ratio + of.hit_latency  # Eq. 12
@@ -124,9 +124,9 @@ def hong_kim(of: HongKim, *, mwp_without_bandwidth: float | None = None) -> tupl
     """
     latency = of.dram_latency + (of.transactions - 1) * of.departure_delay
     delay = of.departure_delay * of.transactions
-    each = of.clock_hz * of.bytes_per_warp / latency
+    bandwidth_per_warp = of.clock_hz * of.bytes_per_warp / latency
     alone = latency / delay if mwp_without_bandwidth is None else mwp_without_bandwidth
-    mwp = min(alone, of.bandwidth / (each * of.sms), of.warps)
+    mwp = min(alone, of.bandwidth / (bandwidth_per_warp * of.sms), of.warps)
     computing = of.cycles_per_instruction * (of.instructions + of.memory)
     waiting = latency * of.memory
     cwp = min((waiting + computing) / computing, of.warps)

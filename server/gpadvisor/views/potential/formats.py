@@ -30,17 +30,17 @@ def render_text(potentials: Sequence[ShownPotential], missing: Sequence[str], *,
     """All kernels, then those of which nothing can be said."""
     blocks = [_kernel(cleaned(potential), width) for potential in potentials]
     if missing:
-        blocks.append([line for one in missing for line in wrap(clean(one), width, "  ", "! ")])
+        blocks.append([line for sentence in missing for line in wrap(clean(sentence), width, "  ", "! ")])
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
-def _kernel(one: ShownPotential, width: int) -> list[str]:
-    of = one.potential
+def _kernel(kernel: ShownPotential, width: int) -> list[str]:
+    of = kernel.potential
     facts = [of.device, f"{of.cycles:,.0f} cycles of an SM"]
-    if one.time_share is not None:
-        facts.append(f"{percent(one.time_share, 0)} of the time")
+    if kernel.time_share is not None:
+        facts.append(f"{percent(kernel.time_share, 0)} of the time")
     lines = [short_name(of.kernel, width), f"  {', '.join(facts)}", ""]
-    for text in sentences(one):
+    for text in sentences(kernel):
         lines += wrap(text, width)
     for note in (*of.notes, *(f"missing: {name}" for name in of.missing)):
         lines += wrap(note, width, "  ", "! ")
@@ -120,13 +120,13 @@ def render_json(potentials: Sequence[ShownPotential], missing: Sequence[str]) ->
     return json.dumps(value, indent=1, allow_nan=False) + "\n"
 
 
-def potential_json(one: ShownPotential) -> dict[str, object]:
+def potential_json(kernel: ShownPotential) -> dict[str, object]:
     """One kernel, as ``render_json`` has it."""
-    of = one.potential
+    of = kernel.potential
     return {
         "kernel": of.kernel,
         "device": of.device,
-        "time_share": one.time_share,
+        "time_share": kernel.time_share,
         "cycles": of.cycles,
         "essential": of.essential,
         "inputs": {field.name: getattr(of.inputs, field.name) for field in fields(of.inputs)},
@@ -143,12 +143,12 @@ def potential_json(one: ShownPotential) -> dict[str, object]:
                 "share": of.share(benefit),
                 "share_by_samples": None if of.samples is None else of.samples[benefit],
                 "speedup_at_most": bound if math.isfinite(bound := of.bound(benefit)) else None,
-                "suggestion": None if (first := answers(benefit, one.promises)) is None else first.code,
+                "suggestion": None if (first := answers(benefit, kernel.promises)) is None else first.code,
             }
             for benefit in Benefit
         },
         "unexplained_cycles": of.unexplained,
-        "says": list(sentences(one)),
-        "capped": [promise.code for promise, _ in lowered(one.promises)],
+        "says": list(sentences(kernel)),
+        "capped": [promise.code for promise, _ in lowered(kernel.promises)],
         "notes": list(of.notes),
     }

@@ -75,9 +75,9 @@ class Gathered:
     collected: bool  # by a tool, that would have had more with other sections
     missing: list[str] = field(default_factory=list)
 
-    def lacks(self, what: str, section: str) -> None:
+    def lacks(self, quantity: str, section: str) -> None:
         """Name an input that is missing, what stands in, and the section that has it."""
-        self.missing.append(f"{what} (--section {section})" if self.collected else what)
+        self.missing.append(f"{quantity} (--section {section})" if self.collected else quantity)
 
 
 def gather(context: KernelContext, kernel: str, essential: str | None) -> tuple[ModelInputs, Gathered]:
@@ -110,7 +110,7 @@ def gather(context: KernelContext, kernel: str, essential: str | None) -> tuple[
     latency = _latency(context, profile, gathered)
     pipe, pipe_cycles = max(
         ((name, cycles) for name, cycles in busy.items() if name.endswith(" pipe")),
-        key=lambda one: one[1],
+        key=lambda name_and_value: name_and_value[1],
         default=("no pipe", 0.0),
     )
     requests = _sum(profile, _REQUESTS) / sms or loads + stores
@@ -159,8 +159,8 @@ def _cycles(profile: KernelProfile, kernel: str) -> float:
 
 def _busy(context: KernelContext, profile: KernelProfile, gathered: Gathered) -> dict[str, float]:
     """Cycles that each unit is busy, of those that an SM has warps."""
-    known = at_half_rate(utilisations(profile), context.program, profile)
-    shares = while_active(profile, known)
+    shares_of_time = at_half_rate(utilisations(profile), context.program, profile)
+    shares = while_active(profile, shares_of_time)
     for name in (DRAM, L2, L1_DATA):
         if all(share.name != name for share in shares):
             gathered.lacks(f"use of {name}: its bandwidth bounds nothing", "SpeedOfLight")
@@ -227,7 +227,7 @@ def _serial(profile: KernelProfile, gathered: Gathered) -> float:
     return gathered.cycles * latency / profile.total_samples
 
 
-def _essential(rows: Columns, busy: dict[str, float], wanted: str | None) -> tuple[str, float]:
+def _essential(rows: Columns, busy: dict[str, float], limiting: str | None) -> tuple[str, float]:
     """The class that does the work, and the cycles of its pipe for it, each instruction alike."""
     by_class: dict[OpcodeClass, float] = defaultdict(float)
     by_pipe: dict[Pipe, float] = defaultdict(float)
@@ -246,8 +246,8 @@ def _essential(rows: Columns, busy: dict[str, float], wanted: str | None) -> tup
             if opcode_class is opclass and by_pipe[pipe]
         )
 
-    if wanted is not None:
-        return wanted, cycles(wanted)
+    if limiting is not None:
+        return limiting, cycles(limiting)
     total = sum(by_class.values())
     work = [name for name in ESSENTIAL[:-1] if by_class[_ESSENTIAL[name][0]] >= _SOME * total]
     best = max(work, key=cycles, default=ESSENTIAL[-1])

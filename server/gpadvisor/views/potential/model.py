@@ -110,5 +110,5 @@ class Potential:
             off: how far off the model is taken to be at least, of the cycles: its errors may cancel out.
         """
         saved = sum(self.parts.benefits[benefit] for benefit in benefits)
-        kept = self.cycles - saved - max(abs(self.unexplained), off * self.cycles)
-        return self.cycles / kept if kept > 0 else float("inf")
+        remaining = self.cycles - saved - max(abs(self.unexplained), off * self.cycles)
+        return self.cycles / remaining if remaining > 0 else float("inf")

@@ -34,9 +34,9 @@ class ChangedRun:
 def what_if(of: ModelInputs, cycles: float, change: InputChange) -> ChangedRun:
     """The model with some inputs changed; ``cycles`` were measured."""
     before, after = parts(of), parts(changed(of, change))
-    kept = max(0.0, cycles - before.execution)
+    overhead = max(0.0, cycles - before.execution)
     return ChangedRun(
-        parts=after, speedup=(before.execution + kept) / (after.execution / change.clock + kept)
+        parts=after, speedup=(before.execution + overhead) / (after.execution / change.clock + overhead)
     )
 
 

@@ -28,15 +28,15 @@ WHAT: Final = {
 }
 
 
-def sentences(shown: ShownPotential) -> tuple[str, ...]:
+def sentences(kernel: ShownPotential) -> tuple[str, ...]:
     """Most important first."""
-    potential = shown.potential
+    potential = kernel.potential
     return (
         *_limits(potential),
-        *_benefits(potential, shown.promises),
+        *_benefits(potential, kernel.promises),
         *_unexplained(potential),
         *_differing(potential),
-        *_capped(shown.promises),
+        *_capped(kernel.promises),
     )
 
 
@@ -58,7 +58,7 @@ def _limits(of: Potential) -> Iterator[str]:
 
 
 def _benefits(of: Potential, promises: tuple[Promise, ...]) -> Iterator[str]:
-    for benefit in sorted(Benefit, key=lambda one: -of.parts.benefits[one]):
+    for benefit in sorted(Benefit, key=lambda benefit: -of.parts.benefits[benefit]):
         share = of.share(benefit)
         if share < _NOTABLE:
             continue
@@ -66,10 +66,10 @@ def _benefits(of: Potential, promises: tuple[Promise, ...]) -> Iterator[str]:
         promise = "" if answer is None or answer.speedup is None else f", {gain(answer.speedup)}"
         if answer is not None and answer.speedup is not None and answer.speedup.expected > of.bound(benefit):
             promise += ", as it saves more than this part"
-        named = "" if answer is None else f" Suggested: {answer.name} ({answer.code}){promise}."
+        suggested = "" if answer is None else f" Suggested: {answer.name} ({answer.code}){promise}."
         yield (
             f"{WHAT[benefit].capitalize()} ({benefit.value}): {percent(share)} of the cycles, "
-            f"{at_most(of.bound(benefit))}.{named}"
+            f"{at_most(of.bound(benefit))}.{suggested}"
         )
 
 

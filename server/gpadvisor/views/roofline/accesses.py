@@ -27,21 +27,26 @@ def _accesses(rows: Columns) -> Iterator[CountedAccess]:
         if not rows.warps[row] or instruction.info.space is None:
             continue
         if instruction.info.space in _SHARED:
-            found = (AccessSpace.SHARED, rows.wavefronts, rows.fewest_wavefronts)
+            counts = (AccessSpace.SHARED, rows.wavefronts, rows.fewest_wavefronts)
         elif instruction.info.space is MemorySpace.LOCAL:
-            found = (AccessSpace.LOCAL, rows.local, None)
+            counts = (AccessSpace.LOCAL, rows.local, None)
         else:
-            found = (AccessSpace.GLOBAL, rows.sectors, rows.fewest_sectors)
-        space, counted, fewest = found
+            counts = (AccessSpace.GLOBAL, rows.sectors, rows.fewest_sectors)
+        space, counted, fewest = counts
         if counted is not None and counted[row]:
             executed = float(rows.warps[row])
-            each = float(counted[row]) / executed
+            per_execution = float(counted[row]) / executed
             least = None if fewest is None or not fewest[row] else float(fewest[row]) / executed
-            yield _access(function, index, space, executed, each, least)
+            yield _access(function, index, space, executed, per_execution, least)
 
 
 def _access(
-    function: Function, index: int, space: AccessSpace, executed: float, each: float, least: float | None
+    function: Function,
+    index: int,
+    space: AccessSpace,
+    executed: float,
+    per_execution: float,
+    least: float | None,
 ) -> CountedAccess:
     instruction = function.instructions[index]
     width = instruction.width_bytes
@@ -55,9 +60,11 @@ def _access(
         space=space,
         width_bytes=width,
         instructions=executed,
-        per_instruction=each,
+        per_instruction=per_execution,
         fewest=least,
-        wall=_conflicts(each, least, width) if space is AccessSpace.SHARED else _wall(each, width),
+        wall=_conflicts(per_execution, least, width)
+        if space is AccessSpace.SHARED
+        else _wall(per_execution, width),
     )
 
 

@@ -56,7 +56,7 @@ def left_alone(
         and not (unnamed and ceiling.kind is CeilingKind.PIPE)
         and not (relaunched and ceiling.source.endswith("_active"))
     )
-    return max(result, key=lambda one: one.use, default=None)
+    return max(result, key=lambda ceiling: ceiling.use, default=None)
 
 
 def raises(proposal: Proposal, ceiling: Ceiling) -> bool:
@@ -74,15 +74,19 @@ def follows(roofline: Roofline, proposals: Sequence[Proposal]) -> Proposal | Non
 
 def answers(access: CountedAccess, proposals: Sequence[Proposal]) -> Proposal | None:
     """The suggestion about an access."""
-    here = (access.function, access.index)
-    return next((proposal for proposal in proposals if here in proposal.places and proposal.relieves), None)
+    position = (access.function, access.index)
+    return next(
+        (proposal for proposal in proposals if position in proposal.places and proposal.relieves), None
+    )
 
 
 def caps(roofline: Roofline, proposals: Sequence[Proposal]) -> tuple[Capped, ...]:
     """Suggestions that would promise more than the nearest ceiling of their kind allows, and do not."""
-    named = {ceiling.name: ceiling for ceiling in roofline.ceilings}
+    by_name = {ceiling.name: ceiling for ceiling in roofline.ceilings}
     return tuple(
-        Capped(proposal=one, ceiling=named[one.speedup.cap.limit])
-        for one in proposals
-        if one.speedup is not None and one.speedup.cap is not None and one.speedup.cap.limit in named
+        Capped(proposal=proposal, ceiling=by_name[proposal.speedup.cap.limit])
+        for proposal in proposals
+        if proposal.speedup is not None
+        and proposal.speedup.cap is not None
+        and proposal.speedup.cap.limit in by_name
     )

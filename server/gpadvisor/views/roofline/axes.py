@@ -53,7 +53,7 @@ class Axes:
 
 def axes_of(roofline: Roofline) -> Axes:
     """Axes that hold all walls, dots and the issue peak, with whole decades above."""
-    xs = [1 / LANES, 1.0, *(one.intensity for one in roofline.points)]
+    xs = [1 / LANES, 1.0, *(point.intensity for point in roofline.points)]
     xs += [
         region.instructions / region.sectors
         for region in roofline.regions
@@ -100,9 +100,9 @@ def grid(root: ET.Element, axes: Axes) -> None:
 
 
 def _decades(low: float, high: float) -> Iterator[float]:
-    first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
-    steps = (1, 2, 5) if last - first < 2 else (1,)
-    for power in range(first - 1, last + 1):
+    first, highest = math.ceil(math.log10(low)), math.floor(math.log10(high))
+    steps = (1, 2, 5) if highest - first < 2 else (1,)
+    for power in range(first - 1, highest + 1):
         for step in steps:
             if low <= step * 10.0**power <= high:
                 yield step * 10.0**power

@@ -80,10 +80,10 @@ def roofline(measured: MeasuredRoofline, kind: RegionKind) -> Roofline:
     """The roofline of a kernel and of its regions, which are what it is divided into."""
     context, kernel, profile, seconds, executed, rows, points, issue_peak, maximum, above = measured
     result = () if rows is None else accesses(rows)
-    sectors, asked = counted.global_sectors(profile), counted.requests(profile)
+    sectors, requests = counted.global_sectors(profile), counted.requests(profile)
     counts = profile.counts
     reported = next((use / 100 for name in _ISSUE_USE if (use := profile.metric(name))), None)
-    whole = Whole(
+    of_kernel = Whole(
         seconds=seconds,
         samples=profile.total_samples,
         instructions=0.0 if counts is None else float(counts.warps.sum()),
@@ -93,7 +93,7 @@ def roofline(measured: MeasuredRoofline, kind: RegionKind) -> Roofline:
         truncated=profile.sampling.truncated,
     )
     shared = [access for access in result if access.space is AccessSpace.SHARED]
-    wavefronts = sum(one.transactions for one in shared)
+    wavefronts = sum(access.transactions for access in shared)
     return Roofline(
         kernel=kernel,
         device=device_name(profile.device),
@@ -105,12 +105,12 @@ def roofline(measured: MeasuredRoofline, kind: RegionKind) -> Roofline:
         reported_use=reported,
         lanes=counted.lanes(profile, rows),
         points=points,
-        global_intensity=asked / sectors if asked and sectors else None,
-        shared_intensity=sum(one.instructions for one in shared) / wavefronts if wavefronts else None,
+        global_intensity=requests / sectors if requests and sectors else None,
+        shared_intensity=sum(access.instructions for access in shared) / wavefronts if wavefronts else None,
         ceilings=above,
         accesses=result,
         mix=mix(profile, rows),
-        regions=() if rows is None else regions(profile, rows, kind, whole),
+        regions=() if rows is None else regions(profile, rows, kind, of_kernel),
         notes=(
             *_notes(context, profile, rows, executed),
             *_check(executed.value / seconds, issue_peak, reported),

@@ -94,10 +94,10 @@ def _levels(points: Sequence[Point], height: float) -> Iterable[Ceiling]:
 
 def _units(units: Iterable[Utilisation], levels: set[Level], height: float) -> Iterable[Ceiling]:
     """Pipes first: of units that are equally full, as a pipe and what is behind it, the first is told."""
-    known = sorted(units, key=lambda unit: (unit.name not in _PIPES, not unit.name.endswith(_PIPE)))
-    part = any(one.name in _L1_PARTS for one in known)
-    told: list[float] = []
-    for utilisation in known:
+    ordered = sorted(units, key=lambda unit: (unit.name not in _PIPES, not unit.name.endswith(_PIPE)))
+    part = any(unit.name in _L1_PARTS for unit in ordered)
+    shares: list[float] = []
+    for utilisation in ordered:
         pipe, share = utilisation.name.endswith(_PIPE), utilisation.percent / 100
         if (
             utilisation.name == ISSUE
@@ -108,10 +108,10 @@ def _units(units: Iterable[Utilisation], levels: set[Level], height: float) -> I
         if (
             share < NOTABLE
             or utilisation.name in _WHOLES
-            or any(abs(share - other) < _EQUAL for other in told)
+            or any(abs(share - earlier) < _EQUAL for earlier in shares)
         ):
             continue
-        told.append(share)
+        shares.append(share)
         kind = CeilingKind.PIPE if pipe else CeilingKind.UNIT
         yield _ceiling(utilisation.name, kind, share, height, utilisation.metric)
 

@@ -69,7 +69,7 @@ def _sectors(profile: KernelProfile, rows: Columns | None) -> Figure | None:
         return counted
     summed = _summed(profile, [rows.sectors, rows.local], "sectors")
     figures = [figure for figure in (counted, summed) if figure is not None]
-    return max(figures, key=lambda one: one.value) if figures else None
+    return max(figures, key=lambda figure: figure.value) if figures else None
 
 
 def _copies(rows: Columns) -> bool:
@@ -112,19 +112,19 @@ def lanes(profile: KernelProfile, rows: Columns | None) -> Lanes:
 
 
 def _counters(profile: KernelProfile, names: Iterable[str]) -> Figure | None:
-    known = [(name, value) for name in names if (value := profile.metric(name)) is not None]
-    if not known:
+    counters = [(name, value) for name in names if (value := profile.metric(name)) is not None]
+    if not counters:
         return None
-    source = " + ".join(name for name, value in known if value) or known[0][0]
-    return Figure(sum(value for _, value in known), _basis(profile, Basis.REPORT), source)
+    source = " + ".join(name for name, value in counters if value) or counters[0][0]
+    return Figure(sum(value for _, value in counters), _basis(profile, Basis.REPORT), source)
 
 
 def _summed(profile: KernelProfile, parts: list[Values | None], text: str) -> Figure | None:
-    known = [part for part in parts if part is not None]
-    if not known:
+    present = [part for part in parts if part is not None]
+    if not present:
         return None
     return Figure(
-        float(np.sum(known)), _basis(profile, Basis.INSTRUCTIONS), f"sum of {text} over the instructions"
+        float(np.sum(present)), _basis(profile, Basis.INSTRUCTIONS), f"sum of {text} over the instructions"
     )
 
 

@@ -15,8 +15,8 @@ _SECTORS_PER_CYCLE: Final = 4
 
 
 def _metric(profile: KernelProfile, *names: str) -> Figure | None:
-    found = ((name, profile.metric(name)) for name in names)
-    return next((Figure(value, Basis.REPORT, name) for name, value in found if value), None)
+    values = ((name, profile.metric(name)) for name in names)
+    return next((Figure(value, Basis.REPORT, name) for name, value in values if value), None)
 
 
 def _attribute(value: float | None, source: str) -> Figure | None:
@@ -82,7 +82,7 @@ def _dram(profile: KernelProfile) -> Figure | None:
     """The lower of both, in bytes per second."""
     figures = [figure for figure in (dram_seen(profile), dram_specified(profile)) if figure is not None]
     if figures:
-        return min(figures, key=lambda one: one.value)
+        return min(figures, key=lambda figure: figure.value)
     return _from_share(profile, "dram__bytes", Figure(1.0, Basis.REPORT, "bytes"))
 
 
@@ -108,9 +108,9 @@ def level_peak(profile: KernelProfile, level: Level) -> Figure | None:
         )
     if level is Level.L2:
         return _from_share(profile, "lts__t_sectors", Figure(1.0, Basis.REPORT, "sectors"))
-    each = _SECTORS_PER_CYCLE if level is Level.L1_SECTORS else 1
-    text = f"{each} for each SM and cycle (128 bytes)"
-    return _product(sms(profile), run_clock(profile), Figure(each, Basis.TABLE, text))
+    per_cycle = _SECTORS_PER_CYCLE if level is Level.L1_SECTORS else 1
+    text = f"{per_cycle} for each SM and cycle (128 bytes)"
+    return _product(sms(profile), run_clock(profile), Figure(per_cycle, Basis.TABLE, text))
 
 
 def device_name(device: Device) -> str:

@@ -51,13 +51,15 @@ class Whole:
     truncated: bool
 
 
-def regions(profile: KernelProfile, rows: Columns, kind: RegionKind, whole: Whole) -> tuple[RegionPoint, ...]:
+def regions(
+    profile: KernelProfile, rows: Columns, kind: RegionKind, of_kernel: Whole
+) -> tuple[RegionPoint, ...]:
     """The regions of a kind, those with most samples first, nested loops behind the one around them."""
     pipe_rows = _pipes(rows)
     points: list[RegionPoint] = []
     if kind is RegionKind.LINE:
         points = [
-            _region(rows, indices, whole, pipe_rows, kind=kind, function=function, location=location)
+            _region(rows, indices, of_kernel, pipe_rows, kind=kind, function=function, location=location)
             for (function, location), indices in _by_line(rows).items()
         ]
         points.sort(
@@ -65,11 +67,13 @@ def regions(profile: KernelProfile, rows: Columns, kind: RegionKind, whole: Whol
         )
     elif kind is RegionKind.LOOP:
         for function, start in zip(rows.program.functions, rows.starts, strict=True):
-            points += _loops_of(rows, function, start, whole, pipe_rows)
-    shown = [region_point for region_point in points if region_point.instructions or region_point.samples]
+            points += _loops_of(rows, function, start, of_kernel, pipe_rows)
+    with_counts = [
+        region_point for region_point in points if region_point.instructions or region_point.samples
+    ]
     if kind is RegionKind.KERNEL:
         return ()
-    return (*shown, *_elsewhere(profile, rows, kind, whole))
+    return (*with_counts, *_elsewhere(profile, rows, kind, of_kernel))
 
 
 def _line(location: SourceLocation | None) -> tuple[str, int]:
@@ -82,11 +86,11 @@ def _by_line(rows: Columns) -> Mapping[tuple[str, SourceLocation | None], Rows]:
     for row, function, index, _ in rows.rows():
         entry = function.lines[index]
         places[function.demangled, None if entry is None else entry.location].append(row)
-    return {place: np.array(at, dtype=np.intp) for place, at in places.items()}
+    return {place: np.array(indices, dtype=np.intp) for place, indices in places.items()}
 
 
 def _loops_of(
-    rows: Columns, function: Function, start: int, whole: Whole, pipe_rows: Mapping[str, Rows]
+    rows: Columns, function: Function, start: int, of_kernel: Whole, pipe_rows: Mapping[str, Rows]
 ) -> list[RegionPoint]:
     """Loops in order of samples, each with those inside of it behind it; then what is in no loop."""
     inside: dict[int, list[int]] = defaultdict(list)
@@ -97,24 +101,24 @@ def _loops_of(
         if not enclosing:
             inside[-1].append(start + index)
 
-    def made(loop: int) -> RegionPoint:
-        one = None if loop < 0 else function.loops[loop]
+    def loop_point(loop: int) -> RegionPoint:
+        code_loop = None if loop < 0 else function.loops[loop]
         return _region(
             rows,
             np.array(inside[loop], dtype=np.intp),
-            whole,
+            of_kernel,
             pipe_rows,
             kind=RegionKind.LOOP,
             function=function.demangled,
-            location=None if one is None else one.location,
-            loop=None if one is None else loop,
-            depth=0 if one is None else one.depth,
+            location=None if code_loop is None else code_loop.location,
+            loop=None if code_loop is None else loop,
+            depth=0 if code_loop is None else code_loop.depth,
         )
 
     by_parent: dict[LoopId | None, list[RegionPoint]] = defaultdict(list)
-    for one in function.loops:
-        if inside[one.id]:
-            by_parent[one.parent].append(made(one.id))
+    for inner in function.loops:
+        if inside[inner.id]:
+            by_parent[inner.parent].append(loop_point(inner.id))
 
     def ordered(parent: LoopId | None) -> Iterable[RegionPoint]:
         for point in sorted(
@@ -123,13 +127,13 @@ def _loops_of(
             yield point
             yield from ordered(None if point.loop is None else LoopId(point.loop))
 
-    return [*ordered(None), *([made(-1)] if inside[-1] else [])]
+    return [*ordered(None), *([loop_point(-1)] if inside[-1] else [])]
 
 
 def _region(
     rows: Columns,
     indices: Rows,
-    whole: Whole,
+    of_kernel: Whole,
     pipe_rows: Mapping[str, Rows],
     *,
     kind: RegionKind,
@@ -139,29 +143,29 @@ def _region(
     depth: int = 0,
 ) -> RegionPoint:
     executed, samples = float(rows.warps[indices].sum()), int(rows.samples[indices].sum())
-    height, hidden = _height(executed, samples, whole)
+    height, hidden = _height(executed, samples, of_kernel)
     parts = {
         Level.L1_TAGS: _sum(rows.tags, indices),
         Level.L1_SECTORS: _sum(_plus(rows.sectors, rows.local), indices),
         Level.SHARED: _sum(rows.wavefronts, indices),
     }
-    found: list[Ceiling] = []
+    ceilings: list[Ceiling] = []
     if height is not None:
-        seconds = whole.seconds * samples / whole.samples
-        found = [
-            *_memory(parts, seconds, height.expected, whole.points),
+        seconds = of_kernel.seconds * samples / of_kernel.samples
+        ceilings = [
+            *_memory(parts, seconds, height.expected, of_kernel.points),
             *_pipe_ceilings(
-                rows, indices, samples / whole.samples, height.expected, pipe_rows, whole.ceilings
+                rows, indices, samples / of_kernel.samples, height.expected, pipe_rows, of_kernel.ceilings
             ),
         ]
-        if whole.issue_peak is not None:
-            use = height.expected / whole.issue_peak.value
-            found.append(_modelled(ISSUE, CeilingKind.ISSUE, use, height.expected, frozenset({ISSUE})))
-        found.sort(key=lambda ceiling: -ceiling.use)
-        if found and found[0].use > _TOO_HIGH:
+        if of_kernel.issue_peak is not None:
+            use = height.expected / of_kernel.issue_peak.value
+            ceilings.append(_modelled(ISSUE, CeilingKind.ISSUE, use, height.expected, frozenset({ISSUE})))
+        ceilings.sort(key=lambda ceiling: -ceiling.use)
+        if ceilings and ceilings[0].use > _TOO_HIGH:
             # Warps that wait elsewhere leave it the units: what its own samples stand for is not its time.
             hidden = "its samples are fewer than its work takes, as its warps wait in other code"
-            height, found = None, []
+            height, ceilings = None, []
     return RegionPoint(
         kind=kind,
         function=function,
@@ -170,7 +174,7 @@ def _region(
         loop=loop,
         depth=depth,
         samples=samples,
-        share=samples / whole.samples if whole.samples else None,
+        share=samples / of_kernel.samples if of_kernel.samples else None,
         instructions=executed,
         sectors=parts[Level.L1_SECTORS],
         tags=parts[Level.L1_TAGS],
@@ -179,35 +183,35 @@ def _region(
         predicated_lanes=_mean(rows.true, indices, executed),
         height=height,
         hidden=hidden,
-        ceilings=tuple(found),
-        load=_load(rows, indices, whole, pipe_rows),
+        ceilings=tuple(ceilings),
+        load=_load(rows, indices, of_kernel, pipe_rows),
     )
 
 
-def _height(executed: float, samples: int, whole: Whole) -> tuple[Height | None, str]:
+def _height(executed: float, samples: int, of_kernel: Whole) -> tuple[Height | None, str]:
     """Instructions over the time that the share of samples stands for."""
-    if not whole.samples:
+    if not of_kernel.samples:
         return None, "no samples"
-    if whole.truncated:
+    if of_kernel.truncated:
         return None, "samples cover only the first part of the run"
     if not executed:
         return None, "nothing executed"
-    share = wilson(samples, whole.samples)
+    share = wilson(samples, of_kernel.samples)
     if not samples or share.high > _WIDEST * share.low:
         return None, "too few samples"
     low, expected, high = (
-        executed / (whole.seconds * part) for part in (share.high, samples / whole.samples, share.low)
+        executed / (of_kernel.seconds * part) for part in (share.high, samples / of_kernel.samples, share.low)
     )
     return Height(low=low, expected=expected, high=high), ""
 
 
-def _load(rows: Columns, indices: Rows, whole: Whole, pipe_rows: Mapping[str, Rows]) -> float | None:
+def _load(rows: Columns, indices: Rows, of_kernel: Whole, pipe_rows: Mapping[str, Rows]) -> float | None:
     """Of what fills the kernel's nearest ceiling the part that is from here."""
-    nearest = whole.ceilings[0] if whole.ceilings else None
+    nearest = of_kernel.ceilings[0] if of_kernel.ceilings else None
     if nearest is None:
         return None
     if nearest.kind is CeilingKind.ISSUE:
-        return float(rows.warps[indices].sum()) / whole.instructions if whole.instructions else None
+        return float(rows.warps[indices].sum()) / of_kernel.instructions if of_kernel.instructions else None
     if nearest.name in pipe_rows:
         of_pipe = pipe_rows[nearest.name]
         total = float(rows.warps[of_pipe].sum())
@@ -239,12 +243,12 @@ def _memory(
 
 def _pipes(rows: Columns) -> Mapping[str, Rows]:
     """The rows of each pipe's instructions, by the name of its ceiling."""
-    found: dict[str, list[int]] = defaultdict(list)
+    by_pipe: dict[str, list[int]] = defaultdict(list)
     for row, _, _, instruction in rows.rows():
         name = PIPES.get(instruction.info.pipe)
         if name is not None:
-            found[name].append(row)
-    return {name: np.array(at, dtype=np.intp) for name, at in found.items()}
+            by_pipe[name].append(row)
+    return {name: np.array(indices, dtype=np.intp) for name, indices in by_pipe.items()}
 
 
 def _pipe_ceilings(
@@ -261,9 +265,9 @@ def _pipe_ceilings(
         if ceiling.kind is not CeilingKind.PIPE or of_pipe is None:
             continue
         total = float(rows.warps[of_pipe].sum())
-        here = float(rows.warps[np.intersect1d(of_pipe, indices)].sum())
-        if here:
-            use = ceiling.use * here / total / share
+        in_region = float(rows.warps[np.intersect1d(of_pipe, indices)].sum())
+        if in_region:
+            use = ceiling.use * in_region / total / share
             yield _modelled(ceiling.name, CeilingKind.PIPE, use, height, ceiling.relieved_by)
 
 
@@ -275,15 +279,15 @@ def _modelled(
 
 
 def _elsewhere(
-    profile: KernelProfile, rows: Columns, kind: RegionKind, whole: Whole
+    profile: KernelProfile, rows: Columns, kind: RegionKind, of_kernel: Whole
 ) -> tuple[RegionPoint, ...]:
     """What was counted and sampled outside of the analysed code: the driver's printf and the like."""
-    executed = whole.instructions - float(rows.warps.sum())
-    samples = whole.samples - int(rows.samples.sum())
+    executed = of_kernel.instructions - float(rows.warps.sum())
+    samples = of_kernel.samples - int(rows.samples.sum())
     if executed <= 0 and samples <= 0:
         return ()
     external = bool((profile.samples.section == EXTERNAL).any())
-    height, hidden = _height(max(0.0, executed), samples, whole)
+    height, hidden = _height(max(0.0, executed), samples, of_kernel)
     return (
         RegionPoint(
             kind=kind,
@@ -293,7 +297,7 @@ def _elsewhere(
             loop=None,
             depth=0,
             samples=samples,
-            share=samples / whole.samples if whole.samples else None,
+            share=samples / of_kernel.samples if of_kernel.samples else None,
             instructions=max(0.0, executed),
             sectors=None,
             tags=None,

@@ -40,14 +40,14 @@ _RISE: Final = 30.0  # from the end of a label to its middle
 _OUTER: Final = "a sector for each lane, a conflict of all lanes"
 
 
-def render_svg(shown: ShownKernel) -> str:
+def render_svg(kernel: ShownKernel) -> str:
     """One kernel; hostile names come out as text."""
-    shown_kernel = cleaned(shown)
+    shown_kernel = cleaned(kernel)
     roofline = shown_kernel.roofline
-    said = [
+    rows = [
         row for sentence in sentences(shown_kernel) for row in wrap(sentence, _SENTENCE_CELLS, "   ", "-  ")
     ]
-    height = BOTTOM + 64 + _ROW * max(len(said), len(roofline.points) + 4) + 16
+    height = BOTTOM + 64 + _ROW * max(len(rows), len(roofline.points) + 4) + 16
     root = ET.Element(
         "svg",
         {
@@ -72,7 +72,7 @@ def render_svg(shown: ShownKernel) -> str:
     _regions(root, axes, roofline.regions)
     _points(root, axes, roofline)
     _table(root, roofline)
-    for number, row in enumerate(said):
+    for number, row in enumerate(rows):
         begins = row.startswith("-  ")
         x = WIDTH / 2 - 20 + (0 if begins else _INDENT)
         text(root, x, BOTTOM + 64 + _ROW * number, f"\u2022 {row[3:]}" if begins else row.lstrip(), "said")
@@ -111,37 +111,41 @@ def _walls(root: ET.Element, axes: Axes, roofline: Roofline) -> None:
 def _levels(root: ET.Element, axes: Axes, roofline: Roofline) -> None:
     """Rising ceilings: y = peak * x up to the issue peak, each with its name along it."""
     top = axes.top if roofline.issue_peak is None else roofline.issue_peak.value
-    named: list[tuple[float, Point, ET.Element]] = []
+    labelled: list[tuple[float, Point, ET.Element]] = []
     for point in roofline.points:
         if point.peak is None:
             continue
         first = max(axes.x_low, axes.y_low / point.peak.value)
-        last = min(axes.x_high, top / point.peak.value)
-        if first >= last:
+        right_end = min(axes.x_high, top / point.peak.value)
+        if first >= right_end:
             continue
         group = ET.SubElement(root, "g", {"class": CLASS_OF[point.level]})
         peak = f"{gips(point.peak.value)} GTXN/s"
         ET.SubElement(group, "title").text = f"{point.level.value}: {peak} ({point.peak.source})"
-        end = (axes.x(last), axes.y(point.peak.value * last))
+        end = (axes.x(right_end), axes.y(point.peak.value * right_end))
         line(group, (axes.x(first), axes.y(point.peak.value * first)), end, "ceiling")
-        named.append((last, point, group))
-    for last, point, group in named:
-        alike = [other for at, other, _ in named if abs(axes.x(at) - axes.x(last)) < _LABEL_GAP]
+        labelled.append((right_end, point, group))
+    for right_end, point, group in labelled:
+        alike = [
+            neighbour
+            for end_of_other, neighbour, _ in labelled
+            if abs(axes.x(end_of_other) - axes.x(right_end)) < _LABEL_GAP
+        ]
         if point.peak is None or alike[0] is not point:  # lines that lie on each other share a label
             continue
-        place = _label_place(axes, last, point.peak.value, roofline.height)
-        names = ", ".join(other.level.value for other in alike)
-        back = _LABEL_HEIGHT / math.sin(math.radians(-axes.angle))  # stays below the line that it ends at
+        place = _label_place(axes, right_end, point.peak.value, roofline.height)
+        names = ", ".join(neighbour.level.value for neighbour in alike)
+        setback = _LABEL_HEIGHT / math.sin(math.radians(-axes.angle))  # stays below the line that it ends at
         label = text(
-            group, place[0] - back, place[1] - 5, f"{names} {gips(point.peak.value)}", "small right halo"
+            group, place[0] - setback, place[1] - 5, f"{names} {gips(point.peak.value)}", "small right halo"
         )
         label.set("transform", f"rotate({axes.angle:.2f} {place[0]:.1f} {place[1]:.1f})")
 
 
-def _label_place(axes: Axes, last: float, peak: float, height: float) -> tuple[float, float]:
+def _label_place(axes: Axes, right_end: float, peak: float, height: float) -> tuple[float, float]:
     """The upper end of a rising line or its middle, whichever is further from the dots."""
-    middle = (last * max(axes.x_low, axes.y_low / peak)) ** 0.5
-    best = max((last, middle), key=lambda at: abs(axes.y(peak * at) + _RISE - axes.y(height)))
+    middle = (right_end * max(axes.x_low, axes.y_low / peak)) ** 0.5
+    best = max((right_end, middle), key=lambda x: abs(axes.y(peak * x) + _RISE - axes.y(height)))
     return axes.x(best), axes.y(peak * best)
 
 
@@ -163,7 +167,10 @@ def _flat_ceilings(root: ET.Element, axes: Axes, roofline: Roofline) -> None:
     ):
         if figure is not None:
             flat.append((figure.value, f"{name} {gips(figure.value)}", kind, f"from {figure.source}"))
-    flat = sorted((one for one in flat if axes.y_low < one[0] <= axes.y_high), key=lambda one: -one[0])
+    flat = sorted(
+        (ceiling for ceiling in flat if axes.y_low < ceiling[0] <= axes.y_high),
+        key=lambda ceiling: -ceiling[0],
+    )
     places = _apart([axes.y(height) for height, *_ in flat], TOP, BOTTOM)
     for (height, name, kind, why), place in zip(flat, places, strict=True):
         group = ET.SubElement(root, "g", {"class": kind})
@@ -174,11 +181,11 @@ def _flat_ceilings(root: ET.Element, axes: Axes, roofline: Roofline) -> None:
         text(group, RIGHT + 14, place + 4, name, "small")
 
 
-def _apart(wanted: Sequence[float], low: float, high: float) -> list[float]:
+def _apart(desired: Sequence[float], low: float, high: float) -> list[float]:
     """Places at least a line of text apart, each as near to the wanted one as that allows."""
     places: list[float] = []
-    for one in wanted:
-        places.append(max(one, places[-1] + _LABEL_GAP) if places else max(one, low))
+    for y in desired:
+        places.append(max(y, places[-1] + _LABEL_GAP) if places else max(y, low))
     for index in range(len(places) - 1, -1, -1):
         limit = high if index == len(places) - 1 else places[index + 1] - _LABEL_GAP
         places[index] = min(places[index], limit)
@@ -187,23 +194,25 @@ def _apart(wanted: Sequence[float], low: float, high: float) -> list[float]:
 
 def _points(root: ET.Element, axes: Axes, roofline: Roofline) -> None:
     """Filled: all instructions at each level; open: accesses alone; dotted down: lanes that are lost."""
-    last = roofline.lanes.predicated or roofline.lanes.active
+    lanes = roofline.lanes.predicated or roofline.lanes.active
     for number, point in enumerate(roofline.points):
         x, y = axes.x(point.intensity), axes.y(roofline.height)
         group = ET.SubElement(root, "g", {"class": CLASS_OF[point.level]})
         ET.SubElement(group, "title").text = _numbers(point, roofline)
-        if last is not None and last.value < 0.98:
-            below = axes.y(roofline.height * last.value)
+        if lanes is not None and lanes.value < 0.98:
+            below = axes.y(roofline.height * lanes.value)
             line(group, (x, y), (x, below), "lost")
             line(group, (x - 5, below), (x + 5, below), "lanes")
-        beside = [axes.x(other.intensity) for other in roofline.points[number + 1 :]]
-        hidden = sum(abs(other - x) < _RADIUS for other in beside)  # a ring shows under each later one
+        beside = [axes.x(later.intensity) for later in roofline.points[number + 1 :]]
+        hidden = sum(
+            abs(x_of_later - x) < _RADIUS for x_of_later in beside
+        )  # a ring shows under each later one
         ET.SubElement(group, "circle", {"class": "dot", **_at(x, y), "r": str(_RADIUS + 4 * hidden)})
     for space, level, intensity in (
         (AccessSpace.GLOBAL, Level.L1_SECTORS, roofline.global_intensity),
         (AccessSpace.SHARED, Level.SHARED, roofline.shared_intensity),
     ):
-        moved = next((one for one in roofline.points if one.level is level), None)
+        moved = next((point for point in roofline.points if point.level is level), None)
         if intensity is None or moved is None:
             continue
         height = intensity * moved.rate

@@ -12,23 +12,25 @@ from gpadvisor.report.tables import Column, Overflow, format_table
 from gpadvisor.report.words import clean, cleaned, duration, percent, wrap
 from gpadvisor.views.roofline.model import LANES, Figure, RegionKind, RegionPoint, Roofline, WallKind
 from gpadvisor.views.roofline.shown import ShownKernel
-from gpadvisor.views.roofline.words import allows, at, mnemonic, sentences
+from gpadvisor.views.roofline.words import allows, code_place, mnemonic, sentences
 
 _INDENT: Final = 2
 
 
-def render_text(shown: Sequence[ShownKernel], missing: Sequence[str], *, width: int, rows: int | None) -> str:
+def render_text(
+    kernels: Sequence[ShownKernel], missing: Sequence[str], *, width: int, rows: int | None
+) -> str:
     """All kernels, then those that have no roofline.
 
     Args:
-        shown: the kernels.
+        kernels: the kernels.
         missing: why others have none.
         width: of the page, in cells.
         rows: of each table; None for all.
     """
-    blocks = [_kernel(cleaned(one), width, rows) for one in shown]
+    blocks = [_kernel(cleaned(kernel), width, rows) for kernel in kernels]
     if missing:
-        blocks.append([line for one in missing for line in wrap(clean(one), width, "  ", "! ")])
+        blocks.append([line for sentence in missing for line in wrap(clean(sentence), width, "  ", "! ")])
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
@@ -48,8 +50,8 @@ def _kernel(shown_kernel: ShownKernel, width: int, rows: int | None) -> list[str
     for note in roofline.notes:
         lines += wrap(note, width, "  ", "! ")
     for table in (_levels, _ceilings, _walls, _regions, _mix):
-        made = table(roofline, width, rows)
-        lines += ["", *made] if made else []
+        table_rows = table(roofline, width, rows)
+        lines += ["", *table_rows] if table_rows else []
     return lines
 
 
@@ -122,15 +124,15 @@ def _walls(roofline: Roofline, width: int, rows: int | None) -> list[str]:
         totals[access.space] = totals.get(access.space, 0.0) + access.transactions
     cells = [
         (
-            mnemonic(one.text),
-            at(one.location, one.pc),
-            "-" if one.width_bytes is None else str(one.width_bytes),
-            f"{one.per_instruction:.3g}",
-            "-" if one.fewest is None else f"{one.fewest:.3g}",
-            f"{one.excess:.3g}-way conflict" if one.wall is WallKind.CONFLICT else one.wall.value,
-            percent(one.transactions / totals[one.space], 0),
+            mnemonic(access.text),
+            code_place(access.location, access.pc),
+            "-" if access.width_bytes is None else str(access.width_bytes),
+            f"{access.per_instruction:.3g}",
+            "-" if access.fewest is None else f"{access.fewest:.3g}",
+            f"{access.excess:.3g}-way conflict" if access.wall is WallKind.CONFLICT else access.wall.value,
+            percent(access.transactions / totals[access.space], 0),
         )
-        for one in roofline.accesses[:rows]
+        for access in roofline.accesses[:rows]
     ]
     more = len(roofline.accesses) - len(cells)
     table = format_table(columns, cells, width=width, indent=_INDENT) if cells else []
@@ -165,7 +167,7 @@ def _regions(roofline: Roofline, width: int, rows: int | None) -> list[str]:
 
 
 def _region(point: RegionPoint) -> tuple[str, ...]:
-    name = at(point.location, point.pc) or point.function
+    name = code_place(point.location, point.pc) or point.function
     if point.kind is RegionKind.LOOP and point.loop is None and point.pc is not None:
         name = f"no loop, {base_name(point.function)}"
     near = point.ceilings[0] if point.ceilings else None
@@ -193,8 +195,8 @@ def _per(instructions: float, transactions: float | None) -> str:
 
 def _mix(roofline: Roofline, width: int, _rows: int | None) -> list[str]:
     lanes = roofline.lanes
-    found = [f"{row.name} {percent(row.share)}" for row in roofline.mix if row.share >= 0.0005]
-    lines = wrap(f"mix: {', '.join(found)}", width, " " * 7, "  ") if found else []
+    shares = [f"{row.name} {percent(row.share)}" for row in roofline.mix if row.share >= 0.0005]
+    lines = wrap(f"mix: {', '.join(shares)}", width, " " * 7, "  ") if shares else []
     parts = [
         f"{LANES * figure.value:.1f} {text}"
         for figure, text in ((lanes.active, "active"), (lanes.predicated, "with a true predicate"))

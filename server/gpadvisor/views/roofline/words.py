@@ -56,7 +56,7 @@ def allows(ceiling: Ceiling) -> str:
     return factor(max(1.0, ceiling.factor))
 
 
-def at(location: SourceLocation | None, pc: int | None) -> str:
+def code_place(location: SourceLocation | None, pc: int | None) -> str:
     """A line, else an address."""
     if location is not None:
         return f"{base_file(location.file)}:{location.line}"
@@ -80,8 +80,10 @@ def _nearest(roofline: Roofline) -> Iterator[str]:
         CeilingKind.PIPE: "fewer instructions go through it",
     }.get(ceiling.kind, "less goes through")
     yield f"{subject} at {percent(ceiling.use)} of the peak: {allows(ceiling)} at most, unless {load}."
-    others = (other for other in roofline.ceilings[1:] if not other.relieved_by & ceiling.relieved_by)
-    second = next((other for other in others if other.use >= NEAR), None)
+    independent = (
+        candidate for candidate in roofline.ceilings[1:] if not candidate.relieved_by & ceiling.relieved_by
+    )
+    second = next((candidate for candidate in independent if candidate.use >= NEAR), None)
     if second is not None:
         yield f"Behind it, {second.name} at {percent(second.use)} allows {allows(second)}."
 
@@ -89,7 +91,7 @@ def _nearest(roofline: Roofline) -> Iterator[str]:
 def _walls(roofline: Roofline, proposals: Sequence[Proposal]) -> Iterator[str]:
     """The accesses that waste most, those of one kind together."""
     totals = {
-        space: sum(one.transactions for one in roofline.accesses if one.space is space)
+        space: sum(access.transactions for access in roofline.accesses if access.space is space)
         for space in AccessSpace
     }
     alike: dict[tuple[object, ...], list[CountedAccess]] = {}
@@ -103,14 +105,14 @@ def _walls(roofline: Roofline, proposals: Sequence[Proposal]) -> Iterator[str]:
             )
             alike.setdefault(key, []).append(access)
     worst = sorted(
-        alike.values(), key=lambda group: -sum(one.wasted for one in group) / totals[group[0].space]
+        alike.values(), key=lambda group: -sum(access.wasted for access in group) / totals[group[0].space]
     )
     for group in worst[:_WORST]:
         first = group[0]
-        wasted = sum(one.wasted for one in group) / totals[first.space]
+        wasted = sum(access.wasted for access in group) / totals[first.space]
         if wasted < _WASTE:
             return
-        places = dict.fromkeys(at(one.location, one.pc) for one in group)
+        places = dict.fromkeys(code_place(access.location, access.pc) for access in group)
         name, sentence = (
             mnemonic(first.text),
             "wavefronts" if first.space is AccessSpace.SHARED else "sectors",
@@ -133,15 +135,15 @@ def mnemonic(text: str) -> str:
 
 def _lanes(roofline: Roofline) -> Iterator[str]:
     active, predicated = roofline.lanes.active, roofline.lanes.predicated
-    last = predicated or active
-    if last is None or last.value > 1 - _LOST:
+    lanes = predicated or active
+    if lanes is None or lanes.value > 1 - _LOST:
         return
     parts = []
     if active is not None:
         parts.append(f"{LANES * (1 - active.value):.1f} to divergence and partial warps")
     if active is not None and predicated is not None:
         parts.append(f"{LANES * (active.value - predicated.value):.1f} to predicates")
-    yield f"{LANES * (1 - last.value):.1f} of {LANES} lanes are lost: {', '.join(parts)}."
+    yield f"{LANES * (1 - lanes.value):.1f} of {LANES} lanes are lost: {', '.join(parts)}."
 
 
 def _hottest(roofline: Roofline) -> Iterator[str]:
@@ -172,7 +174,7 @@ def _filling(roofline: Roofline) -> Iterator[str]:
 
 def region_name(region: RegionPoint) -> str:
     """``the loop at a.cu:12``."""
-    where = at(region.location, region.pc)
+    where = code_place(region.location, region.pc)
     if region.loop is not None:
         return f"The loop at {where}"
     if region.kind is RegionKind.LOOP and region.pc is not None:
@@ -193,17 +195,17 @@ def _relieved(roofline: Roofline, proposal: Proposal) -> str:
     """Why a suggestion promises more than ceilings allow: less goes through all of those."""
     promised = 1.0 if proposal.speedup is None else proposal.speedup.expected
     units = dict.fromkeys(
-        _UNITS.get(one.name, one.name)
-        for one in roofline.ceilings
-        if max(1.0, one.factor) < promised and raises(proposal, one)
+        _UNITS.get(ceiling.name, ceiling.name)
+        for ceiling in roofline.ceilings
+        if max(1.0, ceiling.factor) < promised and raises(proposal, ceiling)
     )
     return f": less goes through {' and '.join(units)}" if len(units) > 1 else ""
 
 
 def _capped(roofline: Roofline, proposals: Sequence[Proposal]) -> Iterator[str]:
     for cap in caps(roofline, proposals):
-        one = cap.proposal
+        proposal = cap.proposal
         yield (
-            f"{one.name} ({one.code}) is held to {allows(cap.ceiling)}: {cap.ceiling.name} is at "
+            f"{proposal.name} ({proposal.code}) is held to {allows(cap.ceiling)}: {cap.ceiling.name} is at "
             f"{percent(cap.ceiling.use)}, which it leaves as it is."
         )

@@ -56,8 +56,8 @@ def contexts_tree(contexts: MeasuredContexts) -> CallTree:
 
 def usual_metrics(contexts: MeasuredContexts) -> list[str]:
     """The metrics that are shown where none are asked for."""
-    known = [name for first in _FIRST for name in contexts.metrics if name in {first, f"{first}_ns"}]
-    return (known or list(contexts.metrics))[:_SHOWN]
+    usual = [name for first in _FIRST for name in contexts.metrics if name in {first, f"{first}_ns"}]
+    return (usual or list(contexts.metrics))[:_SHOWN]
 
 
 def place_row(place: MeasuredPlace) -> TreeRow:

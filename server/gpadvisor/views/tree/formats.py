@@ -30,7 +30,7 @@ def render_json(tree: CallTree, metrics: Sequence[Formula], missing: Sequence[st
 def plain(tree: CallTree, metrics: Sequence[Formula], missing: Sequence[str]) -> dict[str, object]:
     """The tree as values of JSON: rows from the top down, each with the place of its parent among them."""
     exclusive, inclusive = values(tree, metrics)
-    what = {column.name: column.what for column in tree.columns}
+    meaning = {column.name: column.what for column in tree.columns}
     return {
         "schema": SCHEMA,
         "view": tree.view.value,
@@ -39,7 +39,7 @@ def plain(tree: CallTree, metrics: Sequence[Formula], missing: Sequence[str]) ->
             {
                 "name": metric.title,
                 "formula": metric.text,
-                "what": what.get(metric.text),
+                "what": meaning.get(metric.text),
                 "additive": metric.is_additive,
             }
             for metric in metrics
@@ -59,9 +59,9 @@ def plain(tree: CallTree, metrics: Sequence[Formula], missing: Sequence[str]) ->
                 "parent": None if parent == NO_ROW else parent,
                 **_row(row),
                 "exclusive": number,
-                "inclusive": whole,
+                "inclusive": inclusive_values,
             }
-            for row, parent, number, whole in zip(
+            for row, parent, number, inclusive_values in zip(
                 tree.rows, tree.parents, _numbers(exclusive), _numbers(inclusive), strict=True
             )
         ],

@@ -93,7 +93,7 @@ class Formula:
         return np.where(np.isfinite(stack[0]), stack[0], np.nan)
 
 
-def parse_formula(text: str, known: Collection[str] | None = None) -> Formula:
+def parse_formula(text: str, column_names: Collection[str] | None = None) -> Formula:
     """Read ``FORMULA`` or ``TITLE = FORMULA`` of columns, numbers, ``+ - * / ^``, brackets, min and max.
 
     Raises:
@@ -101,16 +101,18 @@ def parse_formula(text: str, known: Collection[str] | None = None) -> Formula:
     """
     if len(text) > MAX_LENGTH:
         raise UsageError(f"a metric of {len(text):,} letters; a formula has at most {MAX_LENGTH:,}")
-    title, titled, rest = text.partition("=")
-    formula = (rest if titled else text).strip()
+    title, titled, after = text.partition("=")
+    formula = (after if titled else text).strip()
     parser = _FormulaParser(formula)
     steps = parser.whole()
     result = Formula((title.strip() if titled else "") or formula, formula, tuple(steps))
     if not result.columns:
         raise UsageError(f"metric '{text}' names no column, so it is the same everywhere")
-    unknown = [] if known is None else [name for name in result.columns if name not in known]
-    if unknown and known is not None:
-        raise UsageError(f"metric '{text}': there is no column {unknown[0]}; there are {', '.join(known)}")
+    unknown = [] if column_names is None else [name for name in result.columns if name not in column_names]
+    if unknown and column_names is not None:
+        raise UsageError(
+            f"metric '{text}': there is no column {unknown[0]}; there are {', '.join(column_names)}"
+        )
     return result
 
 

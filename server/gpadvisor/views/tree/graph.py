@@ -42,13 +42,13 @@ def _possible(
     ]
     if not sites:
         return
-    every = sum(weight for _, _, weight in sites)
+    total = sum(weight for _, _, weight in sites)
     for function in _targets(program, {edge.callee for edge in direct}):
         entered = sum(edge.weight for edge in direct if edge.callee == function.id)
-        rest = max(0.0, float(weights[starts[function.id]]) - entered)
+        remainder = max(0.0, float(weights[starts[function.id]]) - entered)
         for caller, index, weight in sites:
-            share = weight / every if every else 0.0
-            yield CallEdge(caller, index, function.id, rest * share if counted else 1.0, possible=True)
+            share = weight / total if total else 0.0
+            yield CallEdge(caller, index, function.id, remainder * share if counted else 1.0, possible=True)
 
 
 def _targets(program: Program, called: set[int]) -> Iterator[Function]:

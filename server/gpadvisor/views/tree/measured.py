@@ -45,21 +45,21 @@ class Measured:
 
 def available(profiles: Sequence[KernelProfile], *, timed: bool) -> dict[str, TreeColumn]:
     """The columns that some of the kernels have, by name."""
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     if any(profile.total_samples for profile in profiles):
-        found |= {name: _WHAT[name] for name in ((TIME,) if timed else ()) + (SAMPLES, LATENCY)}
+        descriptions |= {name: _WHAT[name] for name in ((TIME,) if timed else ()) + (SAMPLES, LATENCY)}
     if any(profile.counts is not None for profile in profiles):
-        found[INSTRUCTIONS] = _WHAT[INSTRUCTIONS]
+        descriptions[INSTRUCTIONS] = _WHAT[INSTRUCTIONS]
     if any(profile.counts is not None and profile.counts.threads.any() for profile in profiles):
-        found[THREADS] = _WHAT[THREADS]
+        descriptions[THREADS] = _WHAT[THREADS]
     for profile in profiles:
         for index in np.unique(profile.samples.reason).tolist():
             reason = profile.reasons[index]
-            found.setdefault(reason.name, f"PC samples: {reason.plain}")
+            descriptions.setdefault(reason.name, f"PC samples: {reason.plain}")
         for name in profile.pc_metrics:
             if adds_up(name):
-                found.setdefault(name, "of the report, under its name there")
-    return {name: TreeColumn(name=name, what=text) for name, text in found.items()}
+                descriptions.setdefault(name, "of the report, under its name there")
+    return {name: TreeColumn(name=name, what=text) for name, text in descriptions.items()}
 
 
 def measure(
@@ -115,13 +115,13 @@ class _Rows:
 
     def __init__(self, program: Program, profile: KernelProfile, starts: NDArray[np.int64]) -> None:
         sections = {name: index for index, name in enumerate(profile.sections)}
-        known = sorted(
+        by_start = sorted(
             (sections[function.section] << _SECTION_BITS | function.start, number)
             for number, function in enumerate(program.functions)
             if function.section in sections
         )
-        self._keys = np.array([key for key, _ in known], dtype=np.int64)
-        self._functions = np.array([number for _, number in known], dtype=np.int64)
+        self._keys = np.array([key for key, _ in by_start], dtype=np.int64)
+        self._functions = np.array([number for _, number in by_start], dtype=np.int64)
         self._starts, self._sizes = starts, np.diff(starts)
 
     def of(self, section: NDArray[np.uint16], pc: NDArray[np.uint64]) -> NDArray[np.int64]:

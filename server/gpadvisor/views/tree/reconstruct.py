@@ -190,7 +190,7 @@ def _split(
     below = [sum(costs[member] for member in members) for members in circles.members]
     for node in reversed(circles.order):
         below[node] += sum(share * below[callee] for _, callee, share in calls[node])
-    return below, [[call for call in made if below[call[1]] > 0] for made in calls]
+    return below, [[call for call in of_function if below[call[1]] > 0] for of_function in calls]
 
 
 def _places(
@@ -211,26 +211,28 @@ def _places(
             heap.append((urgency, len(heap), node, ContextPlace(circles.members[node], 1.0, entry)))
     heapq.heapify(heap)
     places: list[ContextPlace] = []
-    left, pushed = max_nodes, len(heap)
+    nodes_left, pushed = max_nodes, len(heap)
     while heap:
         node = heap[0][2]
-        left -= sum(sizes[member] for member in circles.members[node]) + len(calls[node])
-        if left < 0 and places:
+        nodes_left -= sum(sizes[member] for member in circles.members[node]) + len(calls[node])
+        if nodes_left < 0 and places:
             break
         place = heapq.heappop(heap)[3]
         places.append(place)
         for index, callee, share in calls[node]:
             factor = place.factor * share
-            one = ContextPlace(circles.members[callee], factor, Arrival.CALLED, len(places) - 1, index)
-            heapq.heappush(heap, (-factor * below[callee], pushed, callee, one))
+            called_place = ContextPlace(
+                circles.members[callee], factor, Arrival.CALLED, len(places) - 1, index
+            )
+            heapq.heappush(heap, (-factor * below[callee], pushed, callee, called_place))
             pushed += 1
-    rest = [0.0] * len(below)
+    further = [0.0] * len(below)
     for _, _, node, place in heap:
-        rest[node] += place.factor
+        further[node] += place.factor
     for node in circles.order if heap else ():
-        if rest[node] > 0:
-            places.append(ContextPlace(circles.members[node], rest[node], Arrival.FURTHER))
+        if further[node] > 0:
+            places.append(ContextPlace(circles.members[node], further[node], Arrival.FURTHER))
             for _, callee, share in calls[node]:
-                rest[callee] += rest[node] * share
+                further[callee] += further[node] * share
                 pushed += 1
     return places, pushed

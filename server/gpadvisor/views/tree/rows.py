@@ -106,7 +106,7 @@ def arranged(tree: CallTree, by: NDArray[np.float64]) -> CallTree:
     while pending:
         index = pending.pop()
         order.append(index)
-        pending.extend(sorted(below[index], key=lambda one: (value[one], -one)))
+        pending.extend(sorted(below[index], key=lambda child: (value[child], -child)))
     return picked(tree, order)
 
 

@@ -36,13 +36,13 @@ def structure(function: Function, instructions: Iterable[int]) -> Structure:
     builder = _StructureBuilder(function)
     lines, loops = function.lines, function.loop_of[function.block_of].tolist()
     calls = {call.index for call in function.calls if lines[call.index] is None}
-    known: dict[tuple[int, int], int] = {}
+    scope_by_key: dict[tuple[int, int], int] = {}
     scope_of = []
     for index in instructions:
         key = (id(lines[index]), loops[index])  # a line table has one entry for many instructions
-        scope = builder.call(index) if index in calls else known.get(key)
+        scope = builder.call(index) if index in calls else scope_by_key.get(key)
         if scope is None:
-            scope = known[key] = builder.scope(index, lines[index])
+            scope = scope_by_key[key] = builder.scope(index, lines[index])
         scope_of.append(scope)
     return Structure(builder.parents, builder.scopes, scope_of)
 
@@ -117,10 +117,10 @@ def _inlined(frame: InlineFrame) -> CodeScope:
     return CodeScope(RowKind.INLINED, frame.function or "inlined function", frame.call_site, None)
 
 
-def _shared(frames: Sequence[InlineFrame], other: Sequence[InlineFrame]) -> int:
+def _shared(frames: Sequence[InlineFrame], previous: Sequence[InlineFrame]) -> int:
     """How many outermost inlined calls two chains have in common."""
-    pairs = zip(frames, other, strict=False)
+    pairs = zip(frames, previous, strict=False)
     return next(
         (level for level, (a, b) in enumerate(pairs) if a != b),
-        min(len(frames), len(other)),
+        min(len(frames), len(previous)),
     )

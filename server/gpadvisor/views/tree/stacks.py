@@ -46,22 +46,22 @@ def render_folded(tree: CallTree, metric: Formula) -> str:
         within[procedures[index]].append(index)
     folded: defaultdict[tuple[str, ...], int] = defaultdict(int)
     sums = largest_remainder([float(itself[rows].sum()) for rows in within.values()])
-    for rows, whole in zip(within.values(), sums, strict=True):
-        for index, number in zip(rows, largest_remainder(itself[rows].tolist(), whole), strict=True):
+    for rows, total in zip(within.values(), sums, strict=True):
+        for index, number in zip(rows, largest_remainder(itself[rows].tolist(), total), strict=True):
             folded[paths[index]] += number
     return "".join(f"{';'.join(path)} {number}\n" for path, number in folded.items() if number)
 
 
 def largest_remainder(amounts: Sequence[float], total: int | None = None) -> list[int]:
     """Amounts rounded up or down to add up to ``total``: their sum rounded up, down or to the nearest."""
-    whole = [math.floor(amount) for amount in amounts]
-    left = (round(math.fsum(amounts)) if total is None else total) - sum(whole)
+    rounded = [math.floor(amount) for amount in amounts]
+    missing = (round(math.fsum(amounts)) if total is None else total) - sum(rounded)
     nearest = sorted(
-        range(len(amounts)), key=lambda position: (whole[position] - amounts[position], position)
+        range(len(amounts)), key=lambda position: (rounded[position] - amounts[position], position)
     )
-    for index in nearest[:left]:
-        whole[index] += 1
-    return whole
+    for index in nearest[:missing]:
+        rounded[index] += 1
+    return rounded
 
 
 def render_speedscope(tree: CallTree, metrics: Sequence[Formula], name: str) -> str:
@@ -80,17 +80,17 @@ def render_speedscope(tree: CallTree, metrics: Sequence[Formula], name: str) -> 
     for metric in metrics:
         itself = _itself(tree, metric)
         events = []
-        at = 0.0
-        for one, opens in _walk(tree):
-            events.append({"type": "O" if opens else "C", "frame": numbers[one], "at": at})
-            at += float(itself[one]) if opens else 0.0
+        time = 0.0
+        for node, opens in _walk(tree):
+            events.append({"type": "O" if opens else "C", "frame": numbers[node], "at": time})
+            time += float(itself[node]) if opens else 0.0
         profiles.append(
             {
                 "type": "evented",
                 "name": metric.title,
                 "unit": "none",
                 "startValue": 0,
-                "endValue": at,
+                "endValue": time,
                 "events": events,
             }
         )
@@ -120,7 +120,7 @@ def _walk(tree: CallTree) -> Iterator[tuple[int, bool]]:
         yield index, opens
         if opens:
             pending.append((index, False))
-            pending.extend((one, True) for one in reversed(below[index]))
+            pending.extend((child, True) for child in reversed(below[index]))
 
 
 def _frame(row: TreeRow) -> str:

@@ -68,8 +68,8 @@ def render_text(
         lines.append(style.quiet(f"  ... and {plural(more, 'smaller row')}; --top 0 shows all"))
     for note in dict.fromkeys(clean(note) for kernel in tree.kernels for note in kernel.notes):
         lines += [style.caution(line) for line in wrap(note, width, "  ", "! ")]
-    for one in missing:
-        lines += [style.caution(line) for line in wrap(clean(one), width, "  ", "! ")]
+    for sentence in missing:
+        lines += [style.caution(line) for line in wrap(clean(sentence), width, "  ", "! ")]
     return "\n".join(lines) + "\n"
 
 
@@ -90,8 +90,8 @@ def _most(tree: CallTree, metric: Formula, count: int) -> list[int]:
     table = tree.stacked if metric.is_additive else tree.inclusive
     value = metric.evaluate({column.name: table[:, index] for index, column in enumerate(tree.columns)})
     result = {0}
-    for at in np.argsort(-np.nan_to_num(value, nan=-np.inf), kind="stable").tolist():
-        path, row = [], at
+    for leaf in np.argsort(-np.nan_to_num(value, nan=-np.inf), kind="stable").tolist():
+        path, row = [], leaf
         while row not in result:
             path.append(row)
             row = max(0, tree.parents[row])
@@ -108,12 +108,12 @@ def _columns(
     """Of the first metric shares, if it adds up, with all that is called and without; of each a value."""
     columns: list[Column] = []
     cells: list[list[str]] = [[] for _ in tree.rows]
-    whole = float(inclusive[0, 0])
-    if metrics[0].is_additive and whole > 0:
+    total = float(inclusive[0, 0])
+    if metrics[0].is_additive and total > 0:
         for title, table in (("with calls", inclusive), ("own", exclusive)):
             columns.append(Column(title=title, right=True))
             for row, value in zip(cells, table[:, 0].tolist(), strict=True):
-                row.append(percent(value / whole) if value else "")
+                row.append(percent(value / total) if value else "")
     first = exclusive if tree.stacked is tree.exclusive else inclusive
     for index, metric in enumerate(metrics):
         if columns and TIME in metric.columns and index == 0:

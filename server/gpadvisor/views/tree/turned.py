@@ -108,7 +108,7 @@ class _Turn:
             yield index, rows[index], leaves
             if not leaves:
                 pending.append((index, True))
-                pending.extend((one, False) for one in reversed(below[index]))
+                pending.extend((child, False) for child in reversed(below[index]))
 
     def _callers(self, index: int) -> Iterator[TreeRow]:
         """Those above a row, innermost first, each at the line of its call."""
