@@ -192,10 +192,8 @@ def compare(
     pairs, left, right = pair_kernels(before, after)
     return Comparison(
         kernels=tuple(
-            compare_kernels(
-                advice, counterpart, texts_before, texts_after, same_code=same_code(advice, counterpart)
-            )
-            for advice, counterpart in pairs
+            compare_kernels(advice, second, texts_before, texts_after, same_code=same_code(advice, second))
+            for advice, second in pairs
         ),
         only_before=tuple(kernel.name for kernel in left),
         only_after=tuple(kernel.name for kernel in right),
@@ -240,11 +238,7 @@ def _prediction(
     same_code: bool | None,
 ) -> Prediction:
     time_before = _time(before, entry.matched_samples)
-    matched = sum(
-        suggestion.matched_samples
-        for suggestion in (*after.suggestions, *after.notes)
-        if suggestion.code == entry.code
-    )
+    matched = sum(row.matched_samples for row in (*after.suggestions, *after.notes) if row.code == entry.code)
     time_after = _time(after, matched)
     if entry.category is Category.PARALLEL:
         changed = (
@@ -271,18 +265,12 @@ def _shape(launch: Launch) -> tuple[object, ...]:
 
 def _differences(before: KernelAdvice, after: KernelAdvice) -> Iterator[str]:
     """What of the launch changed: its shape, its number of threads, what it takes of an SM."""
-    old_launch, new_launch = before.launch, after.launch
-    if old_launch is not None and new_launch is not None:
-        for name, old, new in (
-            ("grid", old_launch.grid, new_launch.grid),
-            ("block", old_launch.block, new_launch.block),
-        ):
+    first, second = before.launch, after.launch
+    if first is not None and second is not None:
+        for name, old, new in (("grid", first.grid, second.grid), ("block", first.block, second.block)):
             if old != new:
                 yield f"{name} {_dimensions(old)} -> {_dimensions(new)}"
-        threads = (
-            old_launch.blocks * old_launch.threads_per_block,
-            new_launch.blocks * new_launch.threads_per_block,
-        )
+        threads = (first.blocks * first.threads_per_block, second.blocks * second.threads_per_block)
         if threads[0] != threads[1]:
             sizes = f"{threads[0]:,} -> {threads[1]:,} threads in all"
             yield f"{sizes}: another size of the problem, or other work for each thread"
@@ -330,16 +318,13 @@ def _compare_lines(
     ]
     sides += [(None, location) for location in new if location not in moved.values()]
     changes = []
-    for old_place, new_place in sides:
-        samples_before, samples_after = (
-            old.get(old_place, 0) if old_place else 0,
-            new.get(new_place, 0) if new_place else 0,
-        )
+    for origin, today in sides:
+        samples_before, samples_after = old.get(origin, 0) if origin else 0, new.get(today, 0) if today else 0
         changes.append(
             LineChange(
-                before=old_place,
-                after=new_place,
-                edited=old_place in edited,
+                before=origin,
+                after=today,
+                edited=origin in edited,
                 samples_before=samples_before,
                 samples_after=samples_after,
                 time_before_ns=_time(before, samples_before),

@@ -80,12 +80,10 @@ def advise_kernel(
         more_problems: found by the stages before.
         evaluated: what the optimizers answered, where they were asked already.
     """
-    choice = choose(
-        context, evaluated or evaluate(context, optimizers), limits, time_share=time_share, top=top
-    )
+    pick = choose(context, evaluated or evaluate(context, optimizers), limits, time_share=time_share, top=top)
     profile, blame, facts = context.profile, context.blame, _seen(context)
     launch = None if profile is None else profile.launch
-    limit = _limit(context, facts, choice.shown)
+    limit = _limit(context, facts, pick.shown)
     return KernelAdvice(
         name=_name(context, demangled),
         mangled=context.kernel,
@@ -104,16 +102,16 @@ def advise_kernel(
         stalls=facts.stalls,
         coverage=Coverage(before=None, after=None) if blame is None else blame.coverage,
         scopes=scope_summaries(context),
-        suggestions=choice.suggestions,
-        notes=choice.notes,
-        hidden=len(choice.hidden),
-        groups=groups(context, choice.kept),
-        rejected=choice.rejected,
+        suggestions=pick.suggestions,
+        notes=pick.notes,
+        hidden=len(pick.hidden),
+        groups=groups(context, pick.kept),
+        rejected=pick.rejected,
         limit=limit.name,
         limited_by=limit.words,
-        verdict=_verdict(context, limit.words, choice, full=facts.full),
+        verdict=_verdict(context, limit.words, pick, full=facts.full),
         has_code=_has_code(context),
-        rules=_rules(context, optimizers, choice, facts),
+        rules=_rules(context, optimizers, pick, facts),
         problems=problems(context, facts.samples, more_problems),
         slowest=None if profile is None else profile.slowest,
     )
@@ -131,14 +129,14 @@ def _seen(context: KernelContext) -> _Seen:
     )
 
 
-def _verdict(context: KernelContext, limited_by: str, choice: Told, *, full: bool) -> str:
+def _verdict(context: KernelContext, limited_by: str, pick: Told, *, full: bool) -> str:
     return verdict(
         context.evidence,
         limited_by,
         full=full,
-        suggestions=choice.suggestions,
-        rejected=choice.rejected,
-        hidden=len(choice.hidden),
+        suggestions=pick.suggestions,
+        rejected=pick.rejected,
+        hidden=len(pick.hidden),
         has_code=_has_code(context),
     )
 
@@ -148,15 +146,15 @@ def _has_code(context: KernelContext) -> bool:
 
 
 def _rules(
-    context: KernelContext, optimizers: Sequence[Optimizer], choice: Told, facts: _Seen
+    context: KernelContext, optimizers: Sequence[Optimizer], pick: Told, facts: _Seen
 ) -> tuple[RuleComparison, ...]:
     """NVIDIA's rules of the report beside what is said here."""
     if context.profile is None:
         return ()
     ours = OurSide(
-        suggestions=[*choice.suggestions, *choice.notes],
-        rejected=choice.rejected,
-        hidden={match.code: _hidden_text(context, match) for match in choice.hidden},
+        suggestions=[*pick.suggestions, *pick.notes],
+        rejected=pick.rejected,
+        hidden={match.code: _hidden_text(context, match) for match in pick.hidden},
         stalls=facts.stalls,
         samples=facts.samples,
         occupancy=context.occupancy,

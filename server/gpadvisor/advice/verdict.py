@@ -9,7 +9,7 @@ from typing import Final
 
 from gpadvisor.analyzer.occupancy import BLOCKS, GRID, WARPS
 from gpadvisor.estimators import constants
-from gpadvisor.estimators.utilisation import DRAM, ISSUE, L2
+from gpadvisor.estimators.utilisation import DRAM, ISSUE, L1_PARTS, L2
 from gpadvisor.evidence.queries import counted
 from gpadvisor.model.advice import (
     Category,
@@ -234,8 +234,8 @@ def unit_words(unit: Utilisation) -> str:
     """A unit as a reader knows it: the parts of L1 are L1."""
     if unit.name == ISSUE:
         return "the issue rate of the schedulers"
-    if unit.name.startswith("L1 "):
-        return f"L1 throughput ({unit.name.removeprefix('L1 ')})"
+    if unit.name in L1_PARTS:
+        return f"L1 throughput ({L1_PARTS[unit.name]})"
     return f"{unit.name} throughput"
 
 

@@ -8,6 +8,7 @@ from gpadvisor.estimators.utilisation import (
     DRAM,
     L1,
     L1_DATA,
+    L1_PARTS,
     L1_REQUESTS,
     L1_TO_L2,
     L2,
@@ -31,7 +32,7 @@ def full_unit(profile: KernelProfile) -> Utilisation | None:
 
 def limit_words(unit: Utilisation) -> str:
     """A full unit with the counter that says so."""
-    name = "L1 throughput" if unit.name.startswith("L1") else f"{unit.name} throughput"
+    name = "L1 throughput" if unit.name in {L1, *L1_PARTS} else f"{unit.name} throughput"
     return f"{name}, at {unit.percent:.0f} % of its peak ({unit.metric})"
 
 

@@ -30,6 +30,7 @@ SM: Final = "SM"
 CONSTANT_CACHE: Final = "constant cache"
 ADU_PIPE: Final = "ADU pipe"
 
+L1_PARTS: Final = {L1_DATA: "data", L1_REQUESTS: "requests", L1_TO_L2: "to L2"}
 MEMORY_RESOURCES: Final = (DRAM, L2, L1, L1_DATA, L1_REQUESTS, L1_TO_L2, TEXTURE)
 
 # Names of one quantity over tool versions and chips, the preferred first; none of them is in every report.
@@ -105,6 +106,7 @@ PIPES: Final = {
     Pipe.LSU: "LSU pipe",
 }
 """The resource that instructions of a pipe load; FMA and FP16 work of newer chips may share one."""
+PIPE_UNITS: Final = frozenset({*PIPES.values(), ADU_PIPE})
 _OF_THE_DEVICE: Final = frozenset({DRAM, L2, MEMORY})
 """Units that all SMs share; a counter of any other is the mean over the SMs, idle ones among them."""
 _WHOLES: Final = (MEMORY, SM)
@@ -160,8 +162,10 @@ def where_work_is(profile: KernelProfile, measured: Sequence[Utilisation]) -> tu
 
 def _measured(profile: KernelProfile) -> Iterator[Utilisation]:
     for name, bases in _METRICS.items():
-        several = name.endswith(" pipe") or name in _BUSIEST
-        entry = (_busiest if several else _first)(profile, name, bases)
+        if name in PIPE_UNITS or name in _BUSIEST:
+            entry = _busiest(profile, name, bases, is_pipe=name in PIPE_UNITS)
+        else:
+            entry = _first(profile, name, bases)
         if entry is None and name == ISSUE:
             per_cycle = profile.metric(_PER_CYCLE)
             if per_cycle is not None:
@@ -182,18 +186,18 @@ def _others(profile: KernelProfile) -> Iterator[Utilisation]:
 
     These are pipes of the SM (ADU, CBU, uniform, ...), and units as a whole (``gcc``, ``nvlrx``, ...).
     """
-    bases: dict[str, list[str]] = {}
+    bases: dict[tuple[str, bool], list[str]] = {}
     for metric in profile.metrics:
         base, dot, suffix = metric.partition(".")
         if dot + suffix not in _SUFFIXES or base in _KNOWN_BASES:
             continue
         unit, pipe = base.partition("__")[0], _OTHER_PIPE.match(base)
         if pipe is not None:
-            bases.setdefault(f"{pipe[1].upper()} pipe", []).append(base)
+            bases.setdefault((f"{pipe[1].upper()} pipe", True), []).append(base)
         elif unit.isalnum() and unit not in _NAMED_UNITS:
-            bases.setdefault(unit, []).append(base)
-    for name, unit_bases in bases.items():
-        entry = None if name in _METRICS else _busiest(profile, name, sorted(unit_bases))
+            bases.setdefault((unit, False), []).append(base)
+    for (name, is_pipe), unit_bases in bases.items():
+        entry = None if name in _METRICS else _busiest(profile, name, sorted(unit_bases), is_pipe=is_pipe)
         if entry is not None and 0.0 <= entry.percent <= 1000.0:
             yield entry
 
@@ -207,11 +211,11 @@ def _first(profile: KernelProfile, name: str, bases: Sequence[str]) -> Utilisati
     return None
 
 
-def _busiest(profile: KernelProfile, name: str, bases: Sequence[str]) -> Utilisation | None:
+def _busiest(profile: KernelProfile, name: str, bases: Sequence[str], *, is_pipe: bool) -> Utilisation | None:
     """A pipe has one metric per kind of operation; the largest one of equal basis says how full it is."""
     for suffix in _SUFFIXES:
         result = [
-            Utilisation(name=name, percent=percent, metric=base + suffix)
+            Utilisation(name=name, percent=percent, metric=base + suffix, is_pipe=is_pipe)
             for base in bases
             if (percent := profile.metric(base + suffix)) is not None
         ]
@@ -227,7 +231,7 @@ def _named_by_breakdown(profile: KernelProfile, utilisation: Utilisation) -> Uti
     values = [(value, part.strip()) for part in parts if (value := profile.metric(part.strip())) is not None]
     if not values:
         return utilisation
-    return Utilisation(name=utilisation.name, percent=utilisation.percent, metric=max(values)[1])
+    return replace(utilisation, metric=max(values)[1])
 
 
 def loads(context: KernelContext) -> tuple[Utilisation, ...]:

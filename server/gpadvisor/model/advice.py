@@ -138,8 +138,7 @@ class Match:
     cure: str = ""  # the whole change with what must be seen to, a verb first, nothing counted; never cut
     leads: bool = False  # told before all others, whatever it gains: without it they gain little
     alone: bool = False  # ... and others are not told beside it
-    place: tuple[FunctionId, int] | None = None
-    """The instruction that the words speak of; the heaviest one where None."""
+    place: tuple[FunctionId, int] | None = None  # that the words speak of; the heaviest one where None
     counted: bool = False  # the report's counters prove it, where nobody sampled
     replaced_by: str = ""  # code of the rule that makes this change needless, where it is not the optimizer's
     remedies: tuple[Remedy, ...] = ()  # what the words ask for, where a fix or a name goes with it
@@ -304,6 +303,7 @@ class Utilisation:
     name: str  # "DRAM", "L2", "L1", "issue", ...
     percent: float
     metric: str  # the tool's metric name
+    is_pipe: bool = False  # whether instructions are executed in it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ Lines count from 1 and are those of the source as it was profiled or compiled (t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 
 from gpadvisor.model.estimate import Estimate, Evidence
 from gpadvisor.model.remedy import Remedy
@@ -21,6 +21,20 @@ class BaselineKind(Enum):
     COMPILED = "compiled"  # the text was compiled here, just now
     HASHED = "hashed"  # this machine's file when the profile was read here first: unverified
     UNKNOWN = "unknown"  # nothing is known; lines are taken as they are, unverified
+
+
+class NoteCode(StrEnum):
+    """What a tool diagnostic is about, as settings and pages name it; other codes are those of rules."""
+
+    OTHER = "GPA900"  # what has no code of its own
+    NO_LINES = "GPA901"
+    STALE = "GPA902"
+    FEW_SAMPLES = "GPA903"
+    LOWER_EVIDENCE = "GPA904"
+    UNUSED_SUPPRESSION = "GPA905"
+    OTHER_SOURCE = "GPA906"  # its lines are not those that were compiled
+    UNCOVERED_TIME = "GPA907"
+    NOT_ANALYSED = "GPA908"
 
 
 class Freshness(Enum):
@@ -192,9 +206,9 @@ class FileAnalysis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolNote:
-    """A tool diagnostic: what the numbers lack. Codes are GPA900 to GPA907."""
+    """A tool diagnostic: what the numbers lack."""
 
-    code: str
+    code: str  # a NoteCode
     message: str
     place: Place | None  # None: no line of any source is known for it
     quiet: bool = False  # whether the numbers stand all the same: then it is a hint

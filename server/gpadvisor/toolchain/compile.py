@@ -219,12 +219,13 @@ def _by_nvcc(tool: Tool, job: Job, words: tuple[str, ...], problems: list[Proble
                 f"{tool} needs more memory for {job.source.name} than the {limit} that a compiler gets here; "
                 "compile less of it at a time"
             )
-        raise _does_not_compile(job, str(tool), without_own_source(log))
+        raise _does_not_compile(job, str(tool), without_own_source(log), by_nvrtc=False)
     return Compiled(
         cubin=with_original_unit(output.read_bytes(), job.original),
         arch=job.arch,
         command=(*begin, *job.options, str(job.source)),
         compiler=str(tool),
+        by_nvrtc=False,
         problems=tuple(problems),
     )
 
@@ -243,7 +244,7 @@ def _by_any_nvrtc(job: Job, problems: list[Problem], lacks: str | None) -> Compi
             unusable.append(f"NVRTC {result.version} does not know {job.arch}")
             continue
         if not result.cubin:
-            raise _does_not_compile(job, f"NVRTC {result.version}", result.log)
+            raise _does_not_compile(job, f"NVRTC {result.version}", result.log, by_nvrtc=True)
         if lacks is not None:
             problems = [
                 *problems,
@@ -254,6 +255,7 @@ def _by_any_nvrtc(job: Job, problems: list[Problem], lacks: str | None) -> Compi
             arch=job.arch,
             command=result.options,
             compiler=f"NVRTC {result.version}",
+            by_nvrtc=True,
             problems=tuple(problems),
         )
     failures = [*([lacks] if lacks else []), *unusable]
@@ -287,7 +289,7 @@ def _package(number: int) -> str:
     return "the package nvidia-cuda-nvcc and a C++ compiler, or nvidia-cuda-nvrtc for device-only code"
 
 
-def _does_not_compile(job: Job, compiler: str, log: str) -> CompileError:
+def _does_not_compile(job: Job, compiler: str, log: str, *, by_nvrtc: bool) -> CompileError:
     """An error with the compiler's first complaints."""
     messages = read_messages(log, path_of=job.named, line_of=job.line_of)
     excerpts = [_shown(message, job.source) for message in messages[:_ERRORS_SHOWN]]
@@ -303,7 +305,7 @@ def _does_not_compile(job: Job, compiler: str, log: str) -> CompileError:
         f"{job.source.name} does not compile for {job.arch} by {compiler}: "
         f"{'; '.join(excerpts or log_lines).rstrip('.')}; {advice}"
     )
-    return CompileError(sentence, messages, compiler)
+    return CompileError(sentence, messages, by_nvrtc=by_nvrtc)
 
 
 def _shown(message: CompilerMessage, source: Path) -> str:

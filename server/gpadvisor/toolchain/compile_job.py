@@ -45,6 +45,7 @@ class Compiled:
     arch: str
     command: tuple[str, ...]  # as a person would give it, or NVRTC's options
     compiler: str  # "nvcc 13.5.37", "NVRTC 13.5"
+    by_nvrtc: bool  # device code alone
     problems: tuple[Problem, ...]
 
 

@@ -35,12 +35,12 @@ _SUMMARY: Final = re.compile(
 
 
 class CompileError(SourceError):
-    """A source does not compile; ``messages`` are the compiler's, ``compiler`` is its name and version."""
+    """A source does not compile; ``messages`` are the compiler's."""
 
-    def __init__(self, sentence: str, messages: tuple[CompilerMessage, ...], compiler: str) -> None:
+    def __init__(self, sentence: str, messages: tuple[CompilerMessage, ...], *, by_nvrtc: bool) -> None:
         super().__init__(sentence)
         self.messages = messages
-        self.compiler = compiler
+        self.by_nvrtc = by_nvrtc  # device code alone
 
 
 def read_messages(

@@ -109,7 +109,7 @@ class _Reduction:
 
     def mend(self, error: CompileError) -> bool:
         """Do something about each error; False where one is in device code."""
-        if not self._by_nvrtc and error.compiler.startswith("NVRTC"):
+        if not self._by_nvrtc and error.by_nvrtc:
             self._by_nvrtc = True
             self._options.append(FOR_NVRTC)
             self._cut_host_functions()
@@ -186,7 +186,9 @@ class _Reduction:
             return latest
         sentence = f"{self._job.source.name} needs {_list(self._absent)}, which no include folder has"
         return CompileError(
-            f"{sentence} (-I FOLDER, or flags): {latest}", (*absent, *latest.messages), latest.compiler
+            f"{sentence} (-I FOLDER, or flags): {latest}",
+            (*absent, *latest.messages),
+            by_nvrtc=latest.by_nvrtc,
         )
 
     def _asked_for(self, error: CompileError) -> list[str]:

@@ -29,7 +29,8 @@ def errors(path: Path, text: str, *, stand_in: bool = False) -> tuple[CompilerMe
     path.write_text("" if stand_in else text)
     with pytest.raises(CompileError) as caught:
         compile_source(path, arch="sm_80", text=text if stand_in else None)
-    assert caught.value.compiler.lower().startswith(("nvcc ", "nvrtc "))
+    assert caught.value.by_nvrtc is (" for sm_80 by NVRTC " in str(caught.value))
+    assert caught.value.by_nvrtc or " for sm_80 by nvcc " in str(caught.value)
     return caught.value.messages
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from gpadvisor.editor.contents.findings import FileFindings, FindingSources, KernelInput, findings
 from gpadvisor.editor.contents.kernels import (
-    UNUSED_SUPPRESSION,
     display_name,
     kernel_view,
     launch_views,
@@ -34,6 +33,7 @@ from gpadvisor.model.finding import (
     EditorAnalysis,
     FileAnalysis,
     LineData,
+    NoteCode,
     Place,
     SassView,
     ToolNote,
@@ -274,7 +274,7 @@ def _as_baseline(note: ToolNote, files: Sequence[FileAnalysis], texts_today: Map
     file = next((analysis for analysis in files if analysis.path == place.file), None)
     if file is None:
         return replace(note, place=None)
-    if note.code != UNUSED_SUPPRESSION or file.baseline is None or file.path not in texts_today:
+    if note.code != NoteCode.UNUSED_SUPPRESSION or file.baseline is None or file.path not in texts_today:
         return note
     lines_today = line_map(file, texts_today[file.path])
     below = sorted(

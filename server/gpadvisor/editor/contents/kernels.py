@@ -12,7 +12,15 @@ from gpadvisor.editor.contents.places import ProfiledText
 from gpadvisor.editor.contents.words import trace_of
 from gpadvisor.editor.show.words import clean, count, file_name, plural
 from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, StallSummary, Suggestion
-from gpadvisor.model.finding import KernelView, LaunchView, Place, StallShare, SuggestionView, ToolNote
+from gpadvisor.model.finding import (
+    KernelView,
+    LaunchView,
+    NoteCode,
+    Place,
+    StallShare,
+    SuggestionView,
+    ToolNote,
+)
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Device, Evidence, Launch
 from gpadvisor.report.caveats import CAVEATS
@@ -20,17 +28,14 @@ from gpadvisor.report.names import base_name, core_name, short_name
 from gpadvisor.report.words import duration
 
 NAME_WIDTH: Final = 60
-UNUSED_SUPPRESSION: Final = "GPA905"
 _NOTE_CODES: Final = {
-    ProblemCode.NO_LINE_INFO: "GPA901",
-    ProblemCode.LINES_RECOVERED: "GPA901",
-    ProblemCode.FEW_SAMPLES: "GPA903",
-    ProblemCode.LOWER_EVIDENCE: "GPA904",
-    ProblemCode.UNCOVERED_TIME: "GPA907",
-    ProblemCode.UNUSED_SUPPRESSION: UNUSED_SUPPRESSION,
+    ProblemCode.NO_LINE_INFO: NoteCode.NO_LINES,
+    ProblemCode.LINES_RECOVERED: NoteCode.NO_LINES,
+    ProblemCode.FEW_SAMPLES: NoteCode.FEW_SAMPLES,
+    ProblemCode.LOWER_EVIDENCE: NoteCode.LOWER_EVIDENCE,
+    ProblemCode.UNCOVERED_TIME: NoteCode.UNCOVERED_TIME,
+    ProblemCode.UNUSED_SUPPRESSION: NoteCode.UNUSED_SUPPRESSION,
 }
-OTHER_NOTE: Final = "GPA900"
-"""What has no code of its own."""
 _LOUD: Final = CAVEATS - {ProblemCode.SOURCE_UNMATCHED}
 """What the numbers hang on; a header that is not here takes nothing from the lines that are."""
 _NAMED: Final = 2
@@ -186,7 +191,9 @@ def tool_notes(
                 f"The line table names line {line} of {file_name(file)}, which has {has}: it is not the "
                 "source that was compiled, and its lines may be wrong."
             )
-            notes.append(ToolNote(code="GPA906", message=sentence, place=Place(file=file, line=1)))
+            notes.append(
+                ToolNote(code=NoteCode.OTHER_SOURCE, message=sentence, place=Place(file=file, line=1))
+            )
     return tuple(dict.fromkeys(notes))
 
 
@@ -198,7 +205,7 @@ def _of_a_model(problem: Problem, kernel: KernelInput) -> bool:
 
 def _note(problem: Problem, place: Place | None, kernels: Sequence[str] = ()) -> ToolNote:
     """A problem of some kernels, or of the input as a whole."""
-    code = _NOTE_CODES.get(problem.code, OTHER_NOTE)
+    code = _NOTE_CODES.get(problem.code, NoteCode.OTHER)
     text = problem.message.rstrip(".")
     if problem.location is not None:
         place = Place(file=problem.location.file, line=problem.location.line)
@@ -206,7 +213,7 @@ def _note(problem: Problem, place: Place | None, kernels: Sequence[str] = ()) ->
         text = f"{_named(kernels)}: {text}"
     elif text.partition(" ")[0].isalpha():  # no name of a file
         text = text[:1].upper() + text[1:]
-    quiet = problem.code not in _LOUD and code == OTHER_NOTE
+    quiet = problem.code not in _LOUD and code == NoteCode.OTHER
     note_place = None if quiet and problem.location is None else place
     return ToolNote(code=code, message=f"{text}.", place=note_place, quiet=quiet, rule=problem.rule)
 

@@ -12,7 +12,7 @@ from gpadvisor.editor.show.headline import headline, run_gain
 from gpadvisor.editor.show.mentions import mentions_now
 from gpadvisor.editor.show.options import Options, Severity, Stale
 from gpadvisor.editor.show.severity import note_severity, severity
-from gpadvisor.editor.show.status import STALE, stale_note
+from gpadvisor.editor.show.status import stale_note
 from gpadvisor.editor.show.words import EVIDENCE_WORDS, FRESHNESS_WORDS, clean, file_name, plural, shorten
 from gpadvisor.model.estimate import Evidence
 from gpadvisor.model.finding import (
@@ -20,6 +20,7 @@ from gpadvisor.model.finding import (
     Finding,
     Freshness,
     KernelView,
+    NoteCode,
     Place,
     Related,
     ToolNote,
@@ -195,7 +196,7 @@ def _notes(
         if loudness is Severity.OFF:
             continue
         line, freshness = file.map.now(note.place.line)
-        edited = freshness is Freshness.EDITED and note.code != STALE
+        edited = freshness is Freshness.EDITED and note.code != NoteCode.STALE
         start, end = extent(lines[line - 1] if line <= len(lines) else "", None)
         result.append(
             Shown(

@@ -8,15 +8,12 @@ hardly notices, and a further line of a suggestion: the line that leads stands f
 from __future__ import annotations
 
 import math
-from typing import Final
 
 from gpadvisor.editor.place.placing import PlacedFinding
 from gpadvisor.editor.show.headline import run_gain
 from gpadvisor.editor.show.options import Options, Severity
 from gpadvisor.model.estimate import Evidence
-from gpadvisor.model.finding import Finding, Freshness, ToolNote
-
-_QUIET_NOTES: Final = frozenset({"GPA902"})
+from gpadvisor.model.finding import Finding, Freshness, NoteCode, ToolNote
 
 
 def severity(placed: PlacedFinding, options: Options) -> Severity:
@@ -51,4 +48,4 @@ def note_severity(note: ToolNote, options: Options) -> Severity:
     configured = options.severity.get(note.code)
     if configured is not None:
         return configured
-    return Severity.HINT if note.quiet or note.code in _QUIET_NOTES else Severity.INFORMATION
+    return Severity.HINT if note.quiet or note.code == NoteCode.STALE else Severity.INFORMATION

@@ -15,12 +15,10 @@ from gpadvisor.editor.show.severity import finding_severity, severity
 from gpadvisor.editor.show.words import EVIDENCE_WORDS, clean, file_name, percent, plural
 from gpadvisor.model.estimate import Estimate, Evidence
 from gpadvisor.model.figures import expected, gain
-from gpadvisor.model.finding import EditorAnalysis, Finding, Freshness, LedgerEntry, Place, ToolNote
+from gpadvisor.model.finding import EditorAnalysis, Finding, Freshness, LedgerEntry, NoteCode, Place, ToolNote
 
 _AGES: Final = ((86400 * 365, "year"), (86400, "day"), (3600, "hour"), (60, "minute"))
 _DETAIL_KERNELS: Final = 5
-NO_LINES: Final = "GPA901"
-STALE: Final = "GPA902"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +116,7 @@ def nowhere_words(analysis: EditorAnalysis) -> str | None:
     summary = plural(len(open_ones), "suggestion") if open_ones else "no suggestion"
     if (best := _best([analysis])) is not None:
         summary += f", best {gain(best[0])}: {best[1]}"
-    notes = sorted(analysis.problems, key=lambda note: (note.code != NO_LINES, note.quiet))
+    notes = sorted(analysis.problems, key=lambda note: (note.code != NoteCode.NO_LINES, note.quiet))
     why = notes[0].message if notes else "no file of it is here."
     where = (
         f"on no line of a file here ({file_name(analysis.origin)})"  # after what a narrow message must hold
@@ -175,7 +173,7 @@ def stale_note(analysis: EditorAnalysis, files: Iterable[PlacedFile]) -> ToolNot
     if findings:
         sentence += f", and {plural(findings, 'finding')} on edited ones"
     return ToolNote(
-        code=STALE, message=f"{sentence}. Profile again to renew them.", place=_first_stale(placed)
+        code=NoteCode.STALE, message=f"{sentence}. Profile again to renew them.", place=_first_stale(placed)
     )
 
 

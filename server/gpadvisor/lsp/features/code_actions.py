@@ -11,8 +11,10 @@ from lsprotocol import types as lsp
 from gpadvisor.lsp import protocol
 from gpadvisor.lsp.features.fixes import Offer, Read, fix_action
 from gpadvisor.lsp.snapshot import Snapshot
+from gpadvisor.model.finding import NoteCode
 
 Action: TypeAlias = lsp.CodeAction | lsp.Command
+_NOTES: Final = frozenset(NoteCode)
 KINDS: Final = (lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.RefactorRewrite)
 
 
@@ -85,9 +87,7 @@ def _rule_name(snapshot: Snapshot, code: str) -> str:
 def _by_code(diagnostics: Sequence[lsp.Diagnostic]) -> list[lsp.Diagnostic]:
     """One for each rule that has a page."""
     first = {
-        diagnostic.code: diagnostic
-        for diagnostic in reversed(diagnostics)
-        if not str(diagnostic.code).startswith("GPA9")
+        diagnostic.code: diagnostic for diagnostic in reversed(diagnostics) if diagnostic.code not in _NOTES
     }
     return [diagnostic for diagnostic in diagnostics if first.get(diagnostic.code) is diagnostic]
 

@@ -15,9 +15,8 @@ from gpadvisor.lsp.convert import Converter
 from gpadvisor.lsp.paths import resolved
 from gpadvisor.lsp.texts import Text
 from gpadvisor.model.compiler_message import CompilerMessage
-from gpadvisor.model.finding import BaselineKind, FileAnalysis
+from gpadvisor.model.finding import BaselineKind, FileAnalysis, NoteCode
 
-NOT_ANALYSED: Final = "GPA908"
 MISSING_HEADER: Final = "missingHeader"
 """What ``data`` of a diagnostic has where folders of headers are to be set."""
 _SHOWN: Final = 20
@@ -87,7 +86,7 @@ def _diagnostic(
         range=converter.range(text, line, start, end),
         message=clean(shorten(words, _LETTERS)),
         severity=lsp.DiagnosticSeverity.Warning,
-        code=NOT_ANALYSED,
+        code=NoteCode.NOT_ANALYSED,
         source=SOURCE,
         data={MISSING_HEADER: header} if header is not None and converter.client.diagnostic_data else None,
     )

@@ -11,7 +11,7 @@ from typing import Final
 from gpadvisor.estimators.context import Optimizer
 from gpadvisor.model.advice import Category
 from gpadvisor.model.figures import gain
-from gpadvisor.model.finding import Finding
+from gpadvisor.model.finding import Finding, NoteCode
 from gpadvisor.model.fix import Fix, FixKind, LaunchFacts, TextEdit
 from gpadvisor.model.remedy import Remedy
 from gpadvisor.rules import BY_CODE
@@ -117,10 +117,9 @@ def flag_fix(
 def flag_of(code: str) -> str | None:
     """The flag that a rule's or a note's advice names."""
     rule = BY_CODE.get(code)
-    return _NO_LINES_FLAG if code == _NO_LINES else None if rule is None else rule.flag
+    return _NO_LINES_FLAG if code == NoteCode.NO_LINES else None if rule is None else rule.flag
 
 
-_NO_LINES: Final = "GPA901"
 _NO_LINES_FLAG: Final = "-lineinfo"
 _ROUNDING_FLAGS: Final = frozenset({"--use_fast_math"})
 

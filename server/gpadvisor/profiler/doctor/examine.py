@@ -57,7 +57,7 @@ def examine_compilers() -> Check:
             )
     missing = [problem.short for problem in compiled.problems if problem.code is ProblemCode.REDUCED_SOURCE]
     without = "".join(f", but {words}" for words in missing)
-    if compiled.compiler.startswith("NVRTC"):
+    if compiled.by_nvrtc:
         has_nvcc = any(problem.code is ProblemCode.TOOL_FALLBACK for problem in compiled.problems)
         return Check(
             name="sources",

@@ -13,6 +13,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.half_rate import at_half_rate
 from gpadvisor.estimators.utilisation import DRAM, L1_DATA, L2, PIPES, utilisations, while_active
 from gpadvisor.machine.timing import timing_of
+from gpadvisor.model.advice import Utilisation
 from gpadvisor.model.instruction import OpcodeClass, Pipe
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.stalls import StallClass
@@ -102,14 +103,15 @@ def gather(context: KernelContext, kernel: str, essential: str | None) -> tuple[
         sources=dict(_SOURCES),
         collected=profile.evidence is not Evidence.MODELLED,
     )
-    busy = _busy(context, profile, gathered)
+    units = _units(context, profile, gathered)
+    busy = {unit.name: gathered.cycles * min(1.0, unit.percent / 100) for unit in units}
     resident = _resident(context, profile, gathered, kernel)
     executed = float(rows.warps.sum()) / sms
     stall = stall_cycles(rows)
     loads, stores = (store / sms for store in loads_and_stores(rows))
     latency = _latency(context, profile, gathered)
     pipe, pipe_cycles = max(
-        ((name, cycles) for name, cycles in busy.items() if name.endswith(" pipe")),
+        ((unit.name, busy[unit.name]) for unit in units if unit.is_pipe),
         key=lambda name_and_value: name_and_value[1],
         default=("no pipe", 0.0),
     )
@@ -157,8 +159,8 @@ def _cycles(profile: KernelProfile, kernel: str) -> float:
     return counted * max(1.0, (sms or 1) / max(1, profile.launch.blocks))
 
 
-def _busy(context: KernelContext, profile: KernelProfile, gathered: Gathered) -> dict[str, float]:
-    """Cycles that each unit is busy, of those that an SM has warps."""
+def _units(context: KernelContext, profile: KernelProfile, gathered: Gathered) -> tuple[Utilisation, ...]:
+    """The units, by the time for which an SM has warps."""
     shares_of_time = at_half_rate(utilisations(profile), context.program, profile)
     shares = while_active(profile, shares_of_time)
     for name in (DRAM, L2, L1_DATA):
@@ -167,7 +169,7 @@ def _busy(context: KernelContext, profile: KernelProfile, gathered: Gathered) ->
     if not any(_PIPE.search(name) for name in profile.metrics):
         gathered.lacks("use of pipes: none bounds the compute time", "ComputeWorkloadAnalysis")
     gathered.sources["pipe_cycles"] = "the report's share of the peak * measured cycles"
-    return {utilisation.name: gathered.cycles * min(1.0, utilisation.percent / 100) for utilisation in shares}
+    return shares
 
 
 def _resident(context: KernelContext, profile: KernelProfile, gathered: Gathered, kernel: str) -> float:

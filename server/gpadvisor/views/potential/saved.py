@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpadvisor.estimators.caps import remaining
-from gpadvisor.estimators.utilisation import DRAM, ISSUE, MEMORY_RESOURCES, PIPES
+from gpadvisor.estimators.utilisation import DRAM, ISSUE, MEMORY_RESOURCES, PIPE_UNITS, PIPES
 from gpadvisor.model.advice import Match, Relief
 from gpadvisor.model.blame import Blame
 from gpadvisor.views.potential.build import benefit_of
@@ -38,11 +38,7 @@ def bounding(match: Match, relieves: Sequence[Relief], blame: Blame | None) -> t
         relieves: loads that the change lowers.
         blame: of the kernel.
     """
-    least = (
-        relieve
-        for relieve in relieves
-        if relieve.resource in (DRAM, ISSUE) or relieve.resource.endswith(" pipe")
-    )
+    least = (relieve for relieve in relieves if relieve.resource in {DRAM, ISSUE, *PIPE_UNITS})
     if match.parallel is not None or any(relief.remaining_best < 1 for relief in least):
         return ()
     return tuple(dict.fromkeys((*_spent(match, blame), *_relieved(relieves))))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpadvisor.estimators.caps import remaining
-from gpadvisor.estimators.utilisation import ISSUE
+from gpadvisor.estimators.utilisation import ISSUE, PIPE_UNITS
 from gpadvisor.model.advice import Estimate, Relief
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.views.roofline.model import Ceiling, CeilingKind, CountedAccess, Roofline
@@ -48,7 +48,7 @@ def left_alone(
         relaunched: whether the launch changes: a use of the busy SMs alone says nothing about the idle ones.
     """
     gone = any(relieve.resource == ISSUE and relieve.remaining_best < 1 for relieve in relieves)
-    unnamed = gone and not any(relief.resource.endswith(" pipe") for relief in relieves)
+    unnamed = gone and not any(relief.resource in PIPE_UNITS for relief in relieves)
     result = (
         ceiling
         for ceiling in ceilings

@@ -41,7 +41,6 @@ RELIEVED_BY: Final[Mapping[Level, frozenset[str]]] = {
 _OF_LEVELS: Final = {L2: Level.L2, DRAM: Level.DRAM}
 _L1_PARTS: Final = frozenset({L1_DATA, L1_REQUESTS, L1_TO_L2, TEXTURE})
 _WHOLES: Final = frozenset({MEMORY, SM})
-_PIPE: Final = " pipe"
 _PIPES: Final = frozenset(PIPES.values())
 _SAME: Final = 0.01
 """Of a peak: ceilings within it are in the order of their kinds."""
@@ -94,11 +93,11 @@ def _levels(points: Sequence[Point], height: float) -> Iterable[Ceiling]:
 
 def _units(units: Iterable[Utilisation], levels: set[Level], height: float) -> Iterable[Ceiling]:
     """Pipes first: of units that are equally full, as a pipe and what is behind it, the first is told."""
-    ordered = sorted(units, key=lambda unit: (unit.name not in _PIPES, not unit.name.endswith(_PIPE)))
+    ordered = sorted(units, key=lambda unit: (unit.name not in _PIPES, not unit.is_pipe))
     part = any(unit.name in _L1_PARTS for unit in ordered)
     shares: list[float] = []
     for utilisation in ordered:
-        pipe, share = utilisation.name.endswith(_PIPE), utilisation.percent / 100
+        share = utilisation.percent / 100
         if (
             utilisation.name == ISSUE
             or _OF_LEVELS.get(utilisation.name) in levels
@@ -112,7 +111,7 @@ def _units(units: Iterable[Utilisation], levels: set[Level], height: float) -> I
         ):
             continue
         shares.append(share)
-        kind = CeilingKind.PIPE if pipe else CeilingKind.UNIT
+        kind = CeilingKind.PIPE if utilisation.is_pipe else CeilingKind.UNIT
         yield _ceiling(utilisation.name, kind, share, height, utilisation.metric)
 
 
