@@ -52,6 +52,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="dask://HOST:PORT",
         help="make parts and merge them on this cluster, whose workers see the files under the same paths",
     )
+    parser.add_argument(
+        "--cells",
+        action="store_true",
+        help="keep what each profile has at each place beside the sums, sorted by place",
+    )
     parser.add_argument("--keep-going", action="store_true", help="name bad profiles and leave them out")
     parser.set_defaults(run=run)
 
@@ -63,7 +68,11 @@ def run(arguments: argparse.Namespace) -> int:
 
     progress = TerminalProgress()
     aggregation = Aggregation(
-        by=arguments.by, partial=arguments.partial, merge=arguments.merge, keep_going=arguments.keep_going
+        by=arguments.by,
+        partial=arguments.partial,
+        merge=arguments.merge,
+        keep_going=arguments.keep_going,
+        cells=arguments.cells,
     )
     try:
         if arguments.scheduler is not None:

@@ -24,6 +24,7 @@ class Aggregation:
     partial: bool
     merge: bool
     keep_going: bool
+    cells: bool = False  # whether what each profile has at each place is kept
 
 
 def aggregate_files(
@@ -66,6 +67,7 @@ def summed(
             by=aggregation.by,
             merge=aggregation.merge,
             keep_going=aggregation.keep_going,
+            cells=aggregation.cells,
             memory_bytes=PARTIAL_BYTES if aggregation.partial else MEMORY_BYTES,
             number=number,
         )

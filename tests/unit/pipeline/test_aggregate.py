@@ -355,3 +355,32 @@ def test_failed_launches_among_others_have_no_part(ranks: list[Path], tmp_path: 
         "other": 4,
     }
     assert next(one for one in summed.kernels if one.launch.kernel == "k").total_samples == 5 + 7 + 8
+
+
+def cells_of(path: Path) -> list[tuple[object, ...]]:
+    with zipfile.ZipFile(path) as archive:
+        table = path.with_suffix(".cells")
+        table.write_bytes(archive.read("across_cells.parquet"))
+    return duckdb.sql(f"SELECT * FROM read_parquet('{table}')").fetchall()
+
+
+def test_what_each_rank_has_at_each_place_is_kept_by_place(ranks: list[Path], tmp_path: Path) -> None:
+    """Sorted by kernel, section, address, reason and rank, the same by parts."""
+
+    def made(files: list[Path], name: str, *, merge: bool = False) -> Path:
+        asked = Aggregation(by=None, partial=False, merge=merge, keep_going=False, cells=True)
+        aggregate_files(files, tmp_path / name, asked, Settings(), lambda _: None)
+        return tmp_path / name
+
+    whole = cells_of(made(ranks, "whole"))
+    at_line = [(rank, samples, latency) for k, section, pc, _, rank, samples, latency in whole
+               if (k, section, pc) == (0, "k", 16)]  # fmt: skip
+    assert at_line == [(rank, 5 + rank, 2) for rank in range(4)]
+    assert whole == sorted(whole)
+    summed = load_profile(tmp_path / "whole")
+    assert sum(row[5] for row in whole) == sum(one.total_samples for one in summed.kernels)  # type: ignore[misc]
+    parts = [made(ranks[2:], "later"), made(ranks[:2], "earlier")]
+    assert cells_of(made(parts, "merged", merge=True)) == whole
+    aggregate(ranks[:2], tmp_path / "without")
+    with pytest.raises(ProfileFormatError, match="make it with --cells"):
+        made([tmp_path / "without"], "none", merge=True)

@@ -68,7 +68,8 @@ def _tried(
         raise UsageError(f"{single.name} is the profile of one rank and no partial sum; leave --merge away")
     sources, members, numbered = _ordered(sources, number=parameters.get("number", True))
     by = chosen_by(members, None if parameters["by"] is None else By(parameters["by"]))
-    reading = Reading(connection, folder, {member: index for index, member in enumerate(members)})
+    order = {member: index for index, member in enumerate(members)}
+    reading = Reading(connection, folder, order, cells=bool(parameters.get("cells")))
     read_all(reading, sources)
     if reading.bad:
         return reading.bad, 0, 0, numbered

@@ -43,6 +43,7 @@ def sum_isolated(
     by: str | None,
     merge: bool,
     keep_going: bool,
+    cells: bool = False,
     memory_bytes: int,
     number: bool = True,
     cancelled: Callable[[], bool] | None = None,
@@ -54,6 +55,7 @@ def sum_isolated(
         by: rank, node or name; None for rank where every name has one, else name.
         merge: take sums only.
         keep_going: leave bad files out.
+        cells: keep what each profile has at each place.
         memory_bytes: of the engine.
         number: whether numbers at the ends of names may be ranks.
         cancelled: asked now and then; when true, the child is stopped.
@@ -69,6 +71,7 @@ def sum_isolated(
             "by": by,
             "merge": merge,
             "keep_going": keep_going,
+            "cells": cells,
             "memory_bytes": memory_bytes,
             "number": number,
         }

@@ -22,8 +22,22 @@ from gpadvisor.store.ranks.blobs import KINDS, new_blobs
 from gpadvisor.store.ranks.kernels import Kernels
 from gpadvisor.store.ranks.manifests import check_manifest, wanted
 from gpadvisor.store.ranks.members import Member, member
-from gpadvisor.store.ranks.summing import FAILED, FORMS, GROUPED, KEPT, PLACES, STAGES, TAKEN, add, begin
-from gpadvisor.store.snapshot import ACROSS, opened
+from gpadvisor.store.ranks.summing import (
+    CELLS,
+    CELLS_ADDED,
+    CELLS_TAKEN,
+    FAILED,
+    FORMS,
+    GROUPED,
+    KEPT,
+    PLACES,
+    STAGES,
+    TAKEN,
+    USED,
+    add,
+    begin,
+)
+from gpadvisor.store.snapshot import ACROSS, CELLS_TABLE, opened
 from gpadvisor.store.snapshot.parquet import MAX_ROWS
 from gpadvisor.store.snapshot.stored import stored, stored_places
 from gpadvisor.store.snapshot.tables import SCHEMAS
@@ -31,18 +45,6 @@ from gpadvisor.store.snapshot.tables import SCHEMAS
 _BATCH: Final = 50
 _BATCH_BYTES: Final = 64 << 20
 _TABLES: Final = ("launches", "samples", "counts", "pc_metrics", "metrics")
-_REAL: Final = "BETWEEN -1e20 AND 1e20"
-# What no run can have is not used, as when a profile is read (store/possible.py).
-_USED: Final[Mapping[tuple[str, str], str]] = {
-    ("launches", "duration_ns"): "CASE WHEN duration_ns BETWEEN 0 AND 1e18 THEN duration_ns END",
-    ("launches", "dropped_samples"): f"CASE WHEN dropped_samples <= {MAX_SAMPLES} THEN dropped_samples END",
-    (
-        "launches",
-        "expected_samples",
-    ): "CASE WHEN expected_samples BETWEEN 0 AND 1e20 THEN expected_samples END",
-    ("metrics", "number"): f"CASE WHEN number {_REAL} THEN number END",
-    ("pc_metrics", "value"): f"CASE WHEN value {_REAL} THEN value ELSE 0 END",
-}
 # Of a whole batch; where it is too much for one profile, its files are tried one by one.
 _CHECKS: Final[Mapping[str, str]] = {
     "samples that are no samples": "FROM grouped_samples WHERE odd OR pc IS NULL OR reason IS NULL",
@@ -83,6 +85,7 @@ class Reading:
     connection: Any
     folder: Path
     order: Mapping[Member, int]
+    cells: bool  # whether what each profile has at each place is kept
     kernels: Kernels = field(default_factory=Kernels)
     bad: dict[str, str] = field(default_factory=dict)  # why, by path
     blobs: dict[tuple[str, str], Path] = field(default_factory=dict)  # by kind and digest
@@ -104,6 +107,7 @@ def engine(folder: Path, memory_bytes: int) -> Iterator[Any]:
     }
     with closing(duckdb.connect(":memory:", config=settings)) as connection:
         connection.execute("CREATE TABLE adding (metric VARCHAR, adds BOOLEAN)")
+        connection.execute(CELLS)
         yield connection
 
 
@@ -215,6 +219,8 @@ def _unpack(source: RankFile, tables: Sequence[str], place: Path) -> None:
                 (place / f"{table}.parquet").write_bytes(data)
             return
         with opened(stream, source.path.stat().st_size) as (archive, _):
+            if CELLS_TABLE in tables and f"{CELLS_TABLE}.parquet" not in archive.namelist():
+                raise ProfileFormatError("it lacks what each profile has at each place; make it with --cells")
             for table in tables:
                 (place / f"{table}.parquet").write_bytes(archive.read(f"{table}.parquet"))
 
@@ -237,6 +243,8 @@ def _add_raw(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> N
             raise ProfileFormatError(f"it has {text}")
     for table in ("keyed", *(f"grouped_{table}" for table in GROUPED)):
         connection.execute(f"DELETE FROM {table} WHERE k = {FAILED}")
+    if reading.cells:
+        connection.execute(CELLS_ADDED)
     _note_metrics(connection, "grouped_pc_metrics")
     for name in FORMS:
         _put(connection, name, STAGES[name])
@@ -263,7 +271,7 @@ def _rows(table: str, files: Sequence[Path], order: Sequence[int], more: str = "
     Files of the next batch are written over these: DuckDB remembers something of each path.
     """
     columns = ", ".join(
-        f"CAST({_USED.get((table, name)) or _column(name)} AS {sql_type}) AS {_column(name)}"
+        f"CAST({USED.get((table, name)) or _column(name)} AS {sql_type}) AS {_column(name)}"
         for name, sql_type in SCHEMAS[table].items()
     )
     listed = ", ".join(map(_literal, files))
@@ -342,7 +350,7 @@ def _add_kept(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> 
     (source,) = batch
     connection, place = reading.connection, reading.folder / "kept"
     assert source.kept is not None  # noqa: S101 of the batch
-    tables = ("launches", "counts", "pc_metrics", *sorted(ACROSS))
+    tables = ("launches", "counts", "pc_metrics", *sorted(ACROSS), *([CELLS_TABLE] if reading.cells else []))
     _unpack(source, tables, place)
     for name in FORMS:
         file = place / f"{f'across_{name}' if name in KEPT else name}.parquet"
@@ -354,6 +362,8 @@ def _add_kept(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> 
     _table(
         connection, "moved", "now", {index: reading.order[one] for index, one in enumerate(source.members)}
     )
+    if reading.cells:
+        connection.execute(CELLS_TAKEN.format(file=_literal(place / f"{CELLS_TABLE}.parquet")))
     _note_metrics(connection, "kept_pc_metrics")
     for name in FORMS:
         _put(connection, name, TAKEN[name])

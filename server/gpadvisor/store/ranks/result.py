@@ -25,7 +25,7 @@ from gpadvisor.store.ranks.findings import findings, slowest_rank, times_by_rank
 from gpadvisor.store.ranks.kernels import SummedKernel
 from gpadvisor.store.ranks.members import By, Member, stated
 from gpadvisor.store.ranks.reading import Reading
-from gpadvisor.store.ranks.summing import KEPT, KEY
+from gpadvisor.store.ranks.summing import CELLS_KEPT, KEPT, KEY
 from gpadvisor.store.snapshot import pack
 from gpadvisor.store.snapshot.tables import SCHEMAS, indexed, kernel_document, row_documents
 
@@ -319,7 +319,8 @@ def _kept(reading: Reading, members: Sequence[Member]) -> dict[str, bytes]:
         [(index, member.rank, member.name, member.node) for index, member in enumerate(members)],
     )
     result: dict[str, bytes] = {}
-    for name, query in {**KEPT, "ranks": "SELECT * FROM ranks ORDER BY member"}.items():
+    cells = {"cells": CELLS_KEPT} if reading.cells else {}
+    for name, query in {**KEPT, "ranks": "SELECT * FROM ranks ORDER BY member", **cells}.items():
         path = reading.folder / f"out_{name}.parquet"
         quoted = str(path).replace("'", "''")
         connection.execute(f"COPY ({query}) TO '{quoted}' (FORMAT parquet, COMPRESSION zstd)")

@@ -16,7 +16,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from gpadvisor.store.parts import MAX_SAMPLES
 from gpadvisor.store.snapshot.tables import SCHEMAS
+
+_REAL: Final = "BETWEEN -1e20 AND 1e20"
+# What no run can have is not used, as when a profile is read (store/possible.py).
+USED: Final[Mapping[tuple[str, str], str]] = {
+    ("launches", "duration_ns"): "CASE WHEN duration_ns BETWEEN 0 AND 1e18 THEN duration_ns END",
+    ("launches", "dropped_samples"): f"CASE WHEN dropped_samples <= {MAX_SAMPLES} THEN dropped_samples END",
+    (
+        "launches",
+        "expected_samples",
+    ): "CASE WHEN expected_samples BETWEEN 0 AND 1e20 THEN expected_samples END",
+    ("metrics", "number"): f"CASE WHEN number {_REAL} THEN number END",
+    ("pc_metrics", "value"): f"CASE WHEN value {_REAL} THEN value ELSE 0 END",
+}
 
 FORMS: Final = ("samples", "launches", "metrics", "counts", "pc_metrics", "times")
 KEY: Final = ("binary", "kernel", "arch", "device", "evidence", "interval_cycles")
@@ -189,6 +203,21 @@ TAKEN: Final[Mapping[str, str]] = {
         FROM kept_times kept JOIN numbered ON kept.k = numbered.was JOIN moved ON kept.rank = moved.was""",
 }
 """The same read back, with the kernels and profiles numbered as among all."""
+
+
+CELLS: Final = """
+    CREATE TABLE cells (k UINTEGER, section VARCHAR, pc UBIGINT, reason VARCHAR, rank UINTEGER,
+        samples UBIGINT, latency_samples UBIGINT)"""
+"""What each profile has at each place: the sparse form of the samples by context, where it is asked for."""
+
+CELLS_ADDED: Final = "INSERT INTO cells SELECT k, section, pc, reason, f, s, l FROM grouped_samples"
+CELLS_TAKEN: Final = """
+    INSERT INTO cells SELECT numbered.k, section, pc, reason, moved.now, samples, latency_samples
+        FROM read_parquet({file}) kept
+        JOIN numbered ON kept.k = numbered.was JOIN moved ON kept.rank = moved.was"""
+CELLS_KEPT: Final = """
+    SELECT now AS k, section, pc, reason, rank, samples, latency_samples FROM cells JOIN ordered USING (k)
+        ORDER BY ALL"""
 
 
 def add(connection: Any, name: str, stage: str) -> None:

@@ -36,6 +36,8 @@ _BLOB: Final = re.compile(
 )
 ACROSS: Final = frozenset(f"across_{name}" for name in ("samples", "launches", "metrics", "times", "ranks"))
 """Tables of a snapshot that sums up others, which merging needs and reading it does not."""
+CELLS_TABLE: Final = "across_cells"
+"""What each of these has at each place, where it was asked for."""
 _FOLDERS: Final = {"binaries": ".cubin", "disassembly": ".json", "sources": ""}
 _AGAIN: Final = "import it again from the report it came from"
 
@@ -250,7 +252,7 @@ def _known(name: str) -> bool:
     table = name.removesuffix(".parquet")
     return (
         name == MANIFEST
-        or (name != table and (table in SCHEMAS or table in ACROSS))
+        or (name != table and (table in SCHEMAS or table in ACROSS or table == CELLS_TABLE))
         or _BLOB.fullmatch(name) is not None
     )
 
