@@ -68,7 +68,8 @@ run: $(BASE)
 test: test-python client-test e2e
 
 test-python: $(TEST)
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q $(ARGS)
+	@# Tests that call make have nothing to do with how this one was called.
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(NICE) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q $(ARGS)
 
 # What the parts of .ci/run need, one after the other: later they run beside each other.
 installed: $(CHECK) $(DOCS)
@@ -77,7 +78,7 @@ installed: $(CHECK) $(DOCS)
 check: $(CHECK) client-check site
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(NICE) $(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/deptry .

@@ -65,6 +65,9 @@ MAJORITY: Final = Constant(0.5, Ground.TOLD, "most of something is more than hal
 HIGH_PERCENT: Final = Constant(80.0, Ground.TOOL, "its line for a high throughput")
 BUSY_PERCENT: Final = Constant(60.0, Ground.TOOL, "its line between a unit that limits and one that does not")
 PEAK_PERCENT: Final = Constant(100.0, Ground.COMPUTED, "of its peak a unit has no more")
+MOST_PERCENT: Final = Constant(
+    110.0, Ground.TOLD, "of its peak: what counts more was put together of replays of different lengths"
+)
 FEW_WARPS: Final = Constant(1 / 3, Ground.TOLD, "of an SM's warps: fewer hide little, whatever they wait for")
 IN_USE_PERCENT: Final = Constant(1.0, Ground.TOLD, "a pipe used less is not in use")
 MOST_FETCHES: Final = Constant(0.3, Ground.GPA, "above this share of fetch stalls it gives no such advice")

@@ -170,7 +170,7 @@ def _measured(profile: KernelProfile) -> Iterator[Utilisation]:
             per_cycle = profile.metric(_PER_CYCLE)
             if per_cycle is not None:
                 entry = Utilisation(name=name, percent=100 * per_cycle, metric=_PER_CYCLE)
-        if entry is not None and 0.0 <= entry.percent <= 1000.0:
+        if entry is not None and 0.0 <= entry.percent <= constants.MOST_PERCENT:
             yield entry
     yield from _others(profile)
 
@@ -198,7 +198,7 @@ def _others(profile: KernelProfile) -> Iterator[Utilisation]:
             bases.setdefault((unit, False), []).append(base)
     for (name, is_pipe), unit_bases in bases.items():
         entry = None if name in _METRICS else _busiest(profile, name, sorted(unit_bases), is_pipe=is_pipe)
-        if entry is not None and 0.0 <= entry.percent <= 1000.0:
+        if entry is not None and 0.0 <= entry.percent <= constants.MOST_PERCENT:
             yield entry
 
 

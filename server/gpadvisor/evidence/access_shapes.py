@@ -77,8 +77,11 @@ def access_shape(
 
 
 def distance_of_runs(run: Neighbours, shape: AccessShape) -> int:
-    """Bytes between the runs of neighbouring threads; of runs side by side where it is not known."""
-    regular = shape.lie in {Lie.SAME, Lie.NEIGHBOURS, Lie.APART}
+    """Bytes between the runs of neighbouring threads; of runs side by side where it is not known.
+
+    A run that all threads share is taken for one of several, as the rows of a filter, that lie side by side.
+    """
+    regular = shape.lie in {Lie.NEIGHBOURS, Lie.APART}
     return shape.distance if regular else len(run.indices) * run.width_bytes
 
 

@@ -42,6 +42,12 @@ def test_names_of_several_versions(metric: str, name: str) -> None:
     assert (found.name, found.percent, found.metric) == (name, 50.0, metric)
 
 
+def test_more_than_its_peak_is_no_load_of_a_unit() -> None:
+    metric = "l1tex__throughput.avg.pct_of_peak_sustained_active"
+    assert [entry.percent for entry in utilisations(made.profile({metric: 102.0}))] == [102.0]
+    assert utilisations(made.profile({metric: 272.0})) == ()
+
+
 def test_issue_slots_from_a_rate_per_cycle() -> None:
     (found,) = utilisations(made.profile({"smsp__issue_active.avg.per_cycle_active": 0.25}))
     assert (found.name, found.percent) == ("issue", 25.0)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -22,16 +23,18 @@ WAVEFRONTS = "memory_l1_wavefronts_shared"
 TAGS = ("a", "b", "c", "d")
 
 
-def _context(transactions: float, metrics: dict[str, float], *, shared: bool = False) -> KernelContext:
-    """Four loads that follow each other, with so many transactions for a warp each."""
+def _context(
+    transactions: float, metrics: dict[str, float], *, shared: bool = False, tags: Sequence[str] = TAGS
+) -> KernelContext:
+    """Loads that follow each other, with so many transactions for a warp each."""
     opcode, place = ("LDS", "R4") if shared else ("LDG.E", "R4.64")
-    loads = [f"{tag}| {opcode} R{8 + i}, [{place}+{4 * i:#x}] // 9" for i, tag in enumerate(TAGS)]
+    loads = [f"{tag}| {opcode} R{8 + i}, [{place}+{4 * i:#x}] // 9" for i, tag in enumerate(tags)]
     code = listing("\n".join(["again:", *loads, "use| FADD R2, R8, R2 // 10", "@P0 BRA again // 8", "EXIT"]))
     return context_of(
         code,
         [Row("lg_throttle", "b", 600, 500), Row("selected", "use", 400)],
-        counts=dict.fromkeys((*TAGS, "use"), (1000, 32000)),
-        pc_metrics={WAVEFRONTS if shared else SECTORS: dict.fromkeys(TAGS, 1000 * transactions)},
+        counts=dict.fromkeys((*tags, "use"), (1000, 32000)),
+        pc_metrics={WAVEFRONTS if shared else SECTORS: dict.fromkeys(tags, 1000 * transactions)},
         metrics=metrics,
     )
 
@@ -52,6 +55,17 @@ def test_values_that_the_warp_shares() -> None:
     context = _context(1, {REQUESTS: 100.0})
     estimate = OPTIMIZER.estimate(context, _match(context))
     assert estimate.expected == pytest.approx(4.0)  # four loads become one, and nothing else is full
+
+
+@pytest.mark.parametrize(
+    ("count", "widest"), [(4, "loads of 16 bytes"), (6, "loads of 8 bytes"), (7, None)], ids=str
+)
+def test_rows_that_the_warp_shares_lie_side_by_side(count: int, widest: str | None) -> None:
+    context = _context(1, {REQUESTS: 100.0}, tags="abcdefg"[:count])
+    if widest is None:
+        assert "no accesses of a thread follow each other" in _reason(context)
+    else:
+        assert widest in _match(context).advice
 
 
 @pytest.mark.parametrize("sectors", [4, 5, 16, 32])
