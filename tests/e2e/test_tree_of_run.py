@@ -222,8 +222,9 @@ def test_the_page_has_the_ways_of_the_run(
 
     trace = export_with_paths(tmp_path / "run.sqlite")
     request = Request(settings=Settings(), timeline=trace)
-    (kernel,) = page_contents(report, request, lambda _: None, Cache(None)).document["kernels"]  # type: ignore[misc] # JSON
-    names = [row["name"] for row in kernel["tree"]["rows"]]  # type: ignore[index] # JSON
+    document: Any = page_contents(report, request, lambda _: None, Cache(None)).document
+    (kernel,) = document["kernels"]
+    names = [row["name"] for row in kernel["tree"]["rows"]]
     assert names.count("solve") == 2
     assert "other" not in names
 
