@@ -37,6 +37,8 @@ class Truth:
     injected: int
     samples_made: int
     dropped: int
+    copies: int
+    calls: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Stand:
     environment: Mapping[str, str]
 
     def truth(self, path: Path) -> Truth:
-        return Truth(*struct.unpack("<8Q", path.read_bytes()[:64]))
+        return Truth(*struct.unpack("<10Q", path.read_bytes()[:80]))
 
     def variables(self, output: Path, truth: Path, **more: str) -> dict[str, str]:
         """The environment of a host program that is not started by ``collect``."""

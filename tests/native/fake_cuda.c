@@ -18,6 +18,8 @@
  *   unread        the GPU's buffer is not consumed before sampling is disabled
  *   copies        each read has names of its own
  *   version=N     what cuptiGetVersion says
+ *   lost=N        each completed buffer comes with N activity records that were dropped
+ *   untraced=N    enabling of copies, memsets and calls fails with result N
  *
  * What the headers and the manual forbid aborts, or loses samples as they say:
  *   cuptiActivityFlushAll in a callback that is none of an API call
@@ -119,7 +121,8 @@ static struct CUmod_st *modules;
 static _Atomic uint32_t next_id = 1, next_correlation = 100, next_module = 1;
 static _Atomic(CUpti_CallbackFunc) subscriber;
 static _Atomic bool enabled[8][1024];
-static _Atomic uint32_t activity;
+static _Atomic uint32_t activity; /* the kind of kernels */
+static _Atomic bool traces[64];   /* other kinds */
 static CUpti_BuffersCallbackRequestFunc wanted;
 static CUpti_BuffersCallbackCompleteFunc completed;
 static uint8_t *activity_buffer;
@@ -415,20 +418,34 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const
     return result;
 }
 
+static size_t bytes_of(CUpti_ActivityKind kind) {
+    switch ((int)kind) {
+        case CUPTI_ACTIVITY_KIND_MEMCPY: return sizeof(CUpti_ActivityMemcpy5);
+        case CUPTI_ACTIVITY_KIND_MEMSET: return sizeof(CUpti_ActivityMemset4);
+        case CUPTI_ACTIVITY_KIND_RUNTIME:
+        case CUPTI_ACTIVITY_KIND_DRIVER: return (sizeof(CUpti_ActivityAPI) + 7) / 8 * 8;
+        default: return sizeof(CUpti_ActivityKernel9);
+    }
+}
+
 static void deliver(uint8_t *buffer, size_t room, size_t used) {
-    add(&truth->kernels, used / sizeof(CUpti_ActivityKernel9));
+    for (size_t at = 0; at < used;) {
+        CUpti_ActivityKind kind = ((CUpti_Activity *)(void *)(buffer + at))->kind;
+        bool call = kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER;
+        bool copy = kind == CUPTI_ACTIVITY_KIND_MEMCPY || kind == CUPTI_ACTIVITY_KIND_MEMSET;
+        add(call ? &truth->calls : copy ? &truth->copies : &truth->kernels, 1);
+        at += bytes_of(kind);
+    }
     in_other++;
     completed(NULL, 0, buffer, room, used);
     in_other--;
 }
 
-static void make_activity(struct CUfunc_st *function, const unsigned grid[3], const unsigned block[3], unsigned shared,
-                          CUcontext context, uint32_t stream, uint32_t correlation, uint64_t node) {
+static void add_activity(const void *record, size_t bytes, CUpti_ActivityKind kind) {
     uint8_t *full = NULL;
-    size_t full_used = 0, full_room = 0;
-    if (!atomic_load(&activity)) return;
+    size_t full_used = 0, full_room = 0, room = bytes_of(kind);
     pthread_mutex_lock(&lock);
-    if (activity_buffer && activity_used + sizeof(CUpti_ActivityKernel9) > activity_room) {
+    if (activity_buffer && activity_used + room > activity_room) {
         full = activity_buffer, full_used = activity_used, full_room = activity_room;
         activity_buffer = NULL;
     }
@@ -442,19 +459,32 @@ static void make_activity(struct CUfunc_st *function, const unsigned grid[3], co
         activity_used = 0;
     }
     if (activity_buffer) {
-        uint64_t now = now_ns();
-        CUpti_ActivityKernel9 record = {
-            .kind = (CUpti_ActivityKind)atomic_load(&activity), .registersPerThread = 40, .start = now, .end = now + 1000 + function->index,
-            .deviceId = (uint32_t)context->device, .contextId = context->id, .streamId = stream,
-            .gridX = (int)grid[0], .gridY = (int)grid[1], .gridZ = (int)grid[2],
-            .blockX = (int)block[0], .blockY = (int)block[1], .blockZ = (int)block[2],
-            .staticSharedMemory = 512, .dynamicSharedMemory = (int)shared, .correlationId = correlation,
-            .name = function->name, .sharedMemoryExecuted = 32768, .graphNodeId = node, .graphId = node ? 1 : 0};
-        memcpy(activity_buffer + activity_used, &record, sizeof record);
-        activity_used += sizeof record;
+        memcpy(activity_buffer + activity_used, record, bytes);
+        activity_used += room;
     }
     pthread_mutex_unlock(&lock);
     if (full) deliver(full, full_room, full_used);
+}
+
+static void make_activity(struct CUfunc_st *function, const unsigned grid[3], const unsigned block[3], unsigned shared,
+                          CUcontext context, uint32_t stream, uint32_t correlation, uint64_t node) {
+    uint32_t kind = atomic_load(&activity);
+    uint64_t now = now_ns();
+    if (!kind) return;
+    CUpti_ActivityKernel9 record = {
+        .kind = (CUpti_ActivityKind)kind, .registersPerThread = 40, .start = now, .end = now + 1000 + function->index,
+        .deviceId = (uint32_t)context->device, .contextId = context->id, .streamId = stream,
+        .gridX = (int)grid[0], .gridY = (int)grid[1], .gridZ = (int)grid[2],
+        .blockX = (int)block[0], .blockY = (int)block[1], .blockZ = (int)block[2],
+        .staticSharedMemory = 512, .dynamicSharedMemory = (int)shared, .correlationId = correlation,
+        .name = function->name, .sharedMemoryExecuted = 32768, .graphNodeId = node, .graphId = node ? 1 : 0};
+    add_activity(&record, sizeof record, record.kind);
+}
+
+static void make_call(CUpti_ActivityKind kind, CUpti_CallbackId id, uint64_t start, uint32_t correlation) {
+    CUpti_ActivityAPI record = {.kind = kind, .cbid = id, .start = start, .end = now_ns(), .processId = (uint32_t)getpid(),
+                                .threadId = (uint32_t)(uintptr_t)pthread_self(), .correlationId = correlation};
+    if (atomic_load(&traces[kind])) add_activity(&record, sizeof record, kind);
 }
 
 static void make_samples(struct CUfunc_st *function, CUcontext context, uint32_t correlation) {
@@ -490,6 +520,7 @@ static void make_samples(struct CUfunc_st *function, CUcontext context, uint32_t
 static CUresult launch(CUpti_CallbackId id, const void *parameters, struct CUfunc_st *function, const unsigned grid[3],
                        const unsigned block[3], unsigned shared, CUstream stream, uint32_t kernel_correlation) {
     uint32_t correlation = atomic_fetch_add(&next_correlation, 1);
+    uint64_t began = now_ns();
     CUresult result = block[0] > 1024 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     CUcontext context = current;
     CUpti_CallbackData data = {.callbackSite = CUPTI_API_ENTER,
@@ -509,6 +540,7 @@ static CUresult launch(CUpti_CallbackId id, const void *parameters, struct CUfun
     if (context->mode == CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED) put_aside(context);
     data.callbackSite = CUPTI_API_EXIT;
     call_back(CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+    make_call(CUPTI_ACTIVITY_KIND_DRIVER, id, began, correlation);
     add(&truth->launches, 1);
     if (__atomic_load_n(&truth->launches, __ATOMIC_SEQ_CST) == (uint64_t)wish("fatal", 0)) {
         CUpti_StateData state = {.notification = {.result = CUPTI_ERROR_UNKNOWN, .message = "the GPU fell off the bus"}};
@@ -547,6 +579,7 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **a
 
 EXPORT CUresult fake_runtime_launch(CUfunction function, unsigned grid, unsigned block, CUstream stream) {
     uint32_t correlation = atomic_fetch_add(&next_correlation, 1);
+    uint64_t began = now_ns();
     CUpti_CallbackData data = {.callbackSite = CUPTI_API_ENTER,
                                .functionName = "cudaLaunchKernel",
                                .symbolName = function->name,
@@ -558,7 +591,46 @@ EXPORT CUresult fake_runtime_launch(CUfunction function, unsigned grid, unsigned
     CUresult result = launch_plain(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &all, correlation);
     data.callbackSite = CUPTI_API_EXIT;
     call_back(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, &data);
+    make_call(CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, began, correlation);
     return result;
+}
+
+/* A call of the runtime that launches nothing itself; its correlation. */
+static uint32_t runtime_call(CUpti_CallbackId id, const char *name, unsigned lasts_us) {
+    uint32_t correlation = atomic_fetch_add(&next_correlation, 1);
+    uint64_t began = now_ns();
+    CUpti_CallbackData data = {.callbackSite = CUPTI_API_ENTER, .functionName = name, .context = current,
+                               .contextUid = current->id, .correlationId = correlation};
+    call_back(CUPTI_CB_DOMAIN_RUNTIME_API, id, &data);
+    usleep(lasts_us);
+    data.callbackSite = CUPTI_API_EXIT;
+    call_back(CUPTI_CB_DOMAIN_RUNTIME_API, id, &data);
+    make_call(CUPTI_ACTIVITY_KIND_RUNTIME, id, began, correlation);
+    return correlation;
+}
+
+EXPORT void fake_runtime_wait(unsigned lasts_us) {
+    runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020, "cudaDeviceSynchronize", lasts_us);
+}
+
+EXPORT void fake_runtime_copy(unsigned lasts_us) {
+    uint64_t start = now_ns();
+    uint32_t correlation = runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_v3020, "cudaMemcpy", lasts_us);
+    CUpti_ActivityMemcpy5 record = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY, .copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD,
+                                    .srcKind = CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE,
+                                    .dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, .bytes = 4096, .start = start,
+                                    .end = now_ns(), .deviceId = (uint32_t)current->device, .contextId = current->id,
+                                    .streamId = 7, .correlationId = correlation};
+    if (atomic_load(&traces[record.kind])) add_activity(&record, sizeof record, record.kind);
+}
+
+EXPORT void fake_runtime_set(void) {
+    uint64_t start = now_ns();
+    uint32_t correlation = runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaMemset_v3020, "cudaMemset", 1);
+    CUpti_ActivityMemset4 record = {.kind = CUPTI_ACTIVITY_KIND_MEMSET, .bytes = 4096, .start = start, .end = now_ns(),
+                                    .deviceId = (uint32_t)current->device, .contextId = current->id, .streamId = 7,
+                                    .correlationId = correlation};
+    if (atomic_load(&traces[record.kind])) add_activity(&record, sizeof record, record.kind);
 }
 
 /* A graph is a function to this driver; launching it runs the function once for each node. */
@@ -614,6 +686,21 @@ EXPORT CUptiResult CUPTIAPI cuptiEnableCallback(uint32_t on, CUpti_SubscriberHan
 EXPORT CUptiResult CUPTIAPI cuptiGetVersion(uint32_t *version) {
     return *version = (uint32_t)wish("version", CUPTI_API_VERSION), CUPTI_SUCCESS;
 }
+EXPORT CUptiResult CUPTIAPI cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char **name) {
+#define NAMED(of, function) \
+    if (id == CUPTI_##of##_TRACE_CBID_##function) return *name = #function, CUPTI_SUCCESS
+    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
+        NAMED(RUNTIME, cudaLaunchKernel_v7000);
+        NAMED(RUNTIME, cudaMemcpy_v3020);
+        NAMED(RUNTIME, cudaMemset_v3020);
+        NAMED(RUNTIME, cudaDeviceSynchronize_v3020);
+    } else if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+        NAMED(DRIVER, cuLaunchKernel);
+        NAMED(DRIVER, cuLaunchKernelEx);
+        NAMED(DRIVER, cuGraphLaunch);
+    }
+    return CUPTI_ERROR_INVALID_PARAMETER;
+}
 EXPORT CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t *time) { return *time = now_ns(), CUPTI_SUCCESS; }
 EXPORT CUptiResult CUPTIAPI cuptiGetContextId(CUcontext context, uint32_t *id) {
     if (!context) return CUPTI_ERROR_INVALID_CONTEXT;
@@ -647,7 +734,12 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind) {
     long result = wish("activity", 0);
     for (struct CUctx_st *context = contexts; kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && context; context = context->next)
         must(!context->sampling || !older_than(CUDA_12_9), "CONCURRENT_KERNEL beside samples in an older release");
-    if (!result) atomic_store(&activity, (uint32_t)kind);
+    if (kind != CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && kind != CUPTI_ACTIVITY_KIND_KERNEL) {
+        result = wish("untraced", 0);
+        if (!result) atomic_store(&traces[kind], true);
+    } else if (!result) {
+        atomic_store(&activity, (uint32_t)kind);
+    }
     return (CUptiResult)result;
 }
 EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
@@ -656,14 +748,14 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
     return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult CUPTIAPI cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Activity **record) {
-    uint8_t *next = *record ? (uint8_t *)*record + sizeof(CUpti_ActivityKernel9) : buffer;
-    if (next + sizeof(CUpti_ActivityKernel9) > buffer + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+    uint8_t *next = *record ? (uint8_t *)*record + bytes_of((*record)->kind) : buffer;
+    if (next >= buffer + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
     *record = (CUpti_Activity *)(void *)next;
     return CUPTI_SUCCESS;
 }
 EXPORT CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t *dropped) {
     (void)context, (void)stream;
-    return *dropped = 0, CUPTI_SUCCESS;
+    return *dropped = (size_t)wish("lost", 0), CUPTI_SUCCESS;
 }
 EXPORT CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag) {
     uint8_t *buffer;

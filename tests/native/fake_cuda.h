@@ -16,10 +16,15 @@ struct fake_truth {
     uint64_t injected;          /* InitializeInjection was called */
     uint64_t samples_made;      /* by all launches that were executed */
     uint64_t dropped;
+    uint64_t copies;            /* records of copies and memsets in completed buffers */
+    uint64_t calls;             /* of calls */
 };
 
 /* A launch through a runtime call around the driver's, each with a correlation id of its own. */
 CUresult fake_runtime_launch(CUfunction function, unsigned grid, unsigned block, CUstream stream);
+void fake_runtime_wait(unsigned lasts_us);
+void fake_runtime_copy(unsigned lasts_us); /* of pageable memory to the device */
+void fake_runtime_set(void);
 /* The samples that one launch of the i-th function of a module leaves at its p-th instruction. */
 #define FAKE_PCS 5u
 #define FAKE_LONG(function, pc) (3u + (function) + (pc))

@@ -205,6 +205,19 @@ static void print_most_memory(void) {
     fclose(file);
 }
 
+/* Not static: exported, so that the loader knows its name. */
+__attribute__((noinline)) void step(CUfunction function) {
+    fake_runtime_launch(function, 100, 128, NULL);
+    fake_runtime_wait(200);
+    usleep(300);
+}
+
+static void run_steps(CUfunction function) {
+    fake_runtime_copy(100);
+    fake_runtime_set();
+    for (unsigned i = 0; i < count; i++) step(function);
+}
+
 static void run_one(const char *mode, const char *path) {
     CUcontext context;
     if (strcmp(mode, "stubborn") == 0) signal(SIGINT, SIG_IGN), signal(SIGTERM, SIG_IGN); /* before its launches */
@@ -215,6 +228,7 @@ static void run_one(const char *mode, const char *path) {
     if (strncmp(mode, "fork", 4) == 0) forget_nothing(mode, module, path);
     if (strcmp(mode, "runtime") == 0)
         for (unsigned i = 0; i < count; i++) fake_runtime_launch(alpha, 100, 128, NULL);
+    if (strcmp(mode, "steps") == 0) run_steps(alpha);
     if (strcmp(mode, "mixed") == 0) launch_some(alpha, count, 50, 512);
     if (strcmp(mode, "graph") == 0 || strcmp(mode, "graphs") == 0)
         for (unsigned i = 0; i < count; i++) cuGraphLaunch((CUgraphExec)(void *)alpha, NULL);

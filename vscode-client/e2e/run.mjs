@@ -14,9 +14,10 @@ import { person } from "./person.mjs";
 import { report } from "./report.mjs";
 import { restricted } from "./restricted.mjs";
 import { sample } from "./sample.mjs";
+import { timeline } from "./timeline.mjs";
 
 const ROOT = path.join(path.dirname(fileURLToPath(import.meta.url)), "../..");
-const RUNS = { page: pageTests, host: hostTests, person, report, restricted, sample, foreign };
+const RUNS = { page: pageTests, host: hostTests, person, report, restricted, sample, timeline, foreign };
 
 function makeWorkspace(folder) {
   const made = spawnSync(need("PYTHON"), [path.join(ROOT, "vscode-client/e2e/workspace.py"), folder], {
@@ -50,7 +51,7 @@ try {
   for (const [name, run] of Object.entries(RUNS)) {
     if (wanted.length === 0 || wanted.includes(name)) {
       const start = performance.now();
-      await run(path.join(folder, { host: "", report: "report" }[name] ?? "main"), wanted.includes(name));
+      await run(path.join(folder, { host: "", report: "report", timeline: "timeline" }[name] ?? "main"), wanted.includes(name));
       console.log(`e2e: ${name} passed in ${((performance.now() - start) / 1000).toFixed(1)} s`);
     }
   }

@@ -4,6 +4,7 @@
 ``main`` is opened by itself; ``both.code-workspace`` has ``second`` beside it, for another device, with
 settings of its own and a profile command: gpadvisor with a stand-in for Nsight Compute that leaves a report
 of the better kernel. ``report`` has a source with profiles of it and of a better one, and of a hostile name.
+``timeline`` has a report, host code, and a traced run of both.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from tests.host_traces import Host, write_host_trace
 from tests.kernels import COMPILED_AS, KERNELS, compile_text
 from tests.ncu_writer import DeviceSpec, LaunchSpec, write_report
 from tests.python_kernels import PYTHON_KERNELS, python_launch
@@ -38,6 +40,7 @@ def main(root: Path) -> None:
     _main(root / "main")
     _second(root / "second", root / "ncu")
     _report(root / "report")
+    _timeline(root / "timeline")
     folders = {"folders": [{"path": "main"}, {"path": "second"}]}
     (root / "both.code-workspace").write_text(json.dumps(folders), encoding="utf-8")
 
@@ -98,6 +101,21 @@ def _report(folder: Path) -> None:
     for report, launch in launches.items():
         (folder / f"{report}.ncu-rep").write_bytes(write_report([launch], device=A100))
     _convert(folder / "run.ncu-rep", folder / "run.json")
+
+
+def _timeline(folder: Path) -> None:
+    name, kernel = "thermal_stencil.cu", KERNELS["thermal_stencil"]
+    text = re.sub(r" *// planted: .*", "", kernel.source().read_text(encoding="utf-8"))
+    host = (SOURCES / "simulate.cpp").read_text(encoding="utf-8")
+    _write(folder, "sm_80", {name: text, "simulate.cpp": host})
+    launch = _launch(name, text, "thermal_stencil", "thermal_stencil", 10)
+    (folder / "run.ncu-rep").write_bytes(write_report([launch], device=A100))
+    run = Host(name="thermal_stencil")
+    for _ in range(200):
+        run.call("cudaLaunchKernel", 6_000, "advance", 1, kernel=90_000)
+        run.wait("cudaDeviceSynchronize", "advance", 2)
+        run.run(40_000)
+    write_host_trace(folder / "run.sqlite", run)
 
 
 def _write(folder: Path, arch: str, texts: dict[str, str]) -> None:

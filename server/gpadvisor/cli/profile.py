@@ -53,6 +53,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_launches(parser)
     _add_sampling(parser)
     parser.add_argument(
+        "--timeline",
+        action="store_true",
+        help="run the application once more and record kernels, copies and calls of CUDA on the clock: what "
+        "each change is worth for the run, and what leaves the GPU idle (gpadvisor idle SNAPSHOT)",
+    )
+    parser.add_argument(
         "--timeout", metavar="SECONDS", type=float, help="stop the application after that time"
     )
     parser.add_argument(
@@ -214,6 +220,7 @@ def _request(arguments: argparse.Namespace) -> ProfileRequest:
         times=arguments.times,
         buffer_mib=arguments.buffer,
         samples_only=arguments.samples_only,
+        timeline=arguments.timeline,
         timeout_seconds=arguments.timeout,
         keep=arguments.keep_report,
         rank=_rank(arguments),

@@ -33,7 +33,7 @@ from gpadvisor.lsp.snapshot import HEADERS, SOURCES, Folder
 from gpadvisor.lsp.sources import Sources
 from gpadvisor.lsp.state import State
 from gpadvisor.lsp.texts import TextChange
-from gpadvisor.lsp.timelines import Timelines, is_timeline, watched_timelines
+from gpadvisor.lsp.timelines import Timelines, is_snapshot, is_timeline, watched_timelines
 from gpadvisor.lsp.views import Views
 from gpadvisor.model.finding import SassView
 from gpadvisor.sandbox.pool import Workers
@@ -222,6 +222,8 @@ class Session:
             folder = self.state.now.folder_of(path)
             if is_profile(path, folder.path, folder.settings.profiles_patterns):
                 self.profiles.scan(folder, _WATCHED_SECONDS)
+                if is_snapshot(path):
+                    self.timelines.scan(folder, _WATCHED_SECONDS)
             elif is_timeline(path, folder):
                 self.timelines.scan(folder, _WATCHED_SECONDS)
             elif path.endswith((*SOURCES, *HEADERS)):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,9 +23,12 @@ from gpadvisor.lsp.rereading import answers_otherwise
 from gpadvisor.lsp.search import ProfileFile, find_profiles, is_profile, look_at
 from gpadvisor.lsp.snapshot import RUN, Folder
 from gpadvisor.lsp.state import State
+from gpadvisor.pipeline.inputs import has_timeline
 
 log: Final = logging.getLogger("gpadvisor.lsp")
 _TRACE: Final = "trace.db"
+_SNAPSHOTS: Final = "**/*.gpadvisor"
+_LOOKED_AT: Final = 100
 _TRIED: Final = 5
 """Files that are looked at for whether they are timelines, the newest first."""
 
@@ -164,7 +168,14 @@ def _candidates(folder: Folder) -> list[ProfileFile]:
         if file is None:
             return [ProfileFile(path=str(path), size=0, modified_ns=0)]
         return [file]
-    return list(find_profiles(folder.path, settings.timeline_patterns, _TRIED))
+    patterns = (*settings.timeline_patterns, *([_SNAPSHOTS] if settings.timeline_patterns else []))
+    files = find_profiles(folder.path, patterns, _LOOKED_AT)
+    return [file for file in files if not is_snapshot(file.path) or has_timeline(Path(file.path))][:_TRIED]
+
+
+def is_snapshot(path: str) -> bool:
+    """Whether a file may be a snapshot, which may have a timeline."""
+    return fnmatch(path, _SNAPSHOTS)
 
 
 def is_timeline(path: str, folder: Folder) -> bool:

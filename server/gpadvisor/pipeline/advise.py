@@ -37,7 +37,7 @@ from gpadvisor.pipeline.sources.moved import with_todays_lines
 from gpadvisor.pipeline.sources.seen import SeenSources
 from gpadvisor.pipeline.sources.suppressions import comments_as_profiled
 from gpadvisor.pipeline.time_coverage import coverage_problems
-from gpadvisor.pipeline.timeline import in_timeline
+from gpadvisor.pipeline.timeline import in_timeline, with_own_timeline
 from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.source.facts import MARKER, SourceFacts, SuppressionComment
 from gpadvisor.source.naming import files_asked_about, name_source_tokens
@@ -93,6 +93,7 @@ def advise_file(
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault.
     """
+    request = with_own_timeline(path, request)
     analysis = analyse_file(path, request, progress, cache, opened=opened)
     sources = sources_of(analysis, request, progress)
     advised = advise_analysis(analysis, sources, request, progress, cache)

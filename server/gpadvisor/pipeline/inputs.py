@@ -21,6 +21,10 @@ _PYTHON_SUFFIXES: Final = (".py", ".ipynb")
 _CUDA: Final = re.compile(rb"\b__(?:global|device)__\b|<<<")
 _LOOKED_AT: Final = 8 << 20
 _ELF_MACHINE_CUDA: Final = 190
+_ZIP: Final = b"PK\3\4"
+_TIMELINE: Final = b"timeline_work.parquet"
+_NAMES_BYTES: Final = 4 << 20
+"""At the end of a snapshot, where the names of its tables are."""
 _COLLECTION: Final = b"GPACUPTI"
 _DATABASE_FILES: Final = ("meta.db", "profile.db", "cct.db")
 _COLLECTION_FILES: Final = ("*.gpacupti", "host-lines.json", "cubins/*.cubin")
@@ -142,3 +146,15 @@ def sources_below(folder: Path) -> list[Path]:
     from gpadvisor.pipeline.sources import local as local_sources  # noqa: PLC0415  # start-up cost
 
     return [path for path in local_sources.walk(folder) if path.suffix == ".cu"]
+
+
+def has_timeline(path: Path) -> bool:
+    """Whether a snapshot seems to have a timeline: by the names at its end, nothing is unpacked."""
+    try:
+        with open_file(path) as stream:
+            if stream.read(len(_ZIP)) != _ZIP:
+                return False
+            stream.seek(max(0, path.stat().st_size - _NAMES_BYTES))
+            return _TIMELINE in stream.read(_NAMES_BYTES)
+    except OSError:
+        return False

@@ -21,7 +21,7 @@ from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import KernelProfile, Profile
 from gpadvisor.pipeline.analyse import used_sections
 from gpadvisor.pipeline.cache import Cache, cache_folder
-from gpadvisor.pipeline.inputs import InputKind, input_bytes, input_kind, is_database
+from gpadvisor.pipeline.inputs import InputKind, has_timeline, input_bytes, input_kind, is_database
 from gpadvisor.pipeline.line_recovery import LineRecovery
 from gpadvisor.pipeline.opening import load, no_launch_in
 from gpadvisor.pipeline.programs import kernel_program, open_cubin
@@ -88,6 +88,10 @@ def import_profile(
     profile = replace(profile, disassemblies={**profile.disassemblies, **listings})
     if gpubins is not None:
         profile = _with_todays_reasons(profile, request, progress)
+    if has_timeline(source):
+        line_problems.append(
+            Problem(ProblemCode.COLLECTION_LIMITED, "the timeline in it is left out of the new snapshot")
+        )
     progress(f"writing {target.name}")
     store.write_snapshot(profile, target, redact=redact)
     return Imported(

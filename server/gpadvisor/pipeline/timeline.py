@@ -30,7 +30,8 @@ from gpadvisor.model.timeline import (
     RunTimes,
 )
 from gpadvisor.pipeline.cache import Cache, installation_digest
-from gpadvisor.pipeline.request import trace_digest
+from gpadvisor.pipeline.inputs import has_timeline
+from gpadvisor.pipeline.request import Request, trace_digest
 from gpadvisor.sandbox.children import call
 from gpadvisor.sandbox.codec import from_json
 
@@ -39,6 +40,14 @@ _SECONDS: Final = 550.0
 _MEMORY_BYTES: Final = 4 << 30
 _OUTPUT_BYTES: Final = 256 << 20
 _MOST_NS: Final = 1 << 62
+
+
+def with_own_timeline(path: Path, request: Request) -> Request:
+    """A request with the timeline that the snapshot itself has, unless the user asks for another one."""
+    asked = request.timeline is not None and request.timeline_needed
+    return (
+        request if asked or not has_timeline(path) else replace(request, timeline=path, timeline_needed=False)
+    )
 
 
 def idle_of(path: Path) -> RunIdleness:

@@ -17,6 +17,10 @@ from tests.kernels import KERNELS
 from tests.lsp_client import Editor, editor
 from tests.lsp_projects import launch_of, make_project, report_of
 
+from gpadvisor.store import load_profile
+from gpadvisor.store.timeline import read_timeline
+from gpadvisor.store.timeline.stored import write_with_timeline
+
 pytestmark = [pytest.mark.asyncio]
 
 SOURCE = """\
@@ -235,3 +239,21 @@ async def test_without_places_it_says_so(tmp_path: Path) -> None:
             r"1 finding on host code, best \S+x \(\S+\) of the whole run: Needless Wait, on no", said
         )
         assert "step" in said
+
+
+@pytest.mark.toolkit
+@pytest.mark.nvdisasm
+async def test_a_snapshot_with_a_timeline_needs_nothing_else(tmp_path: Path) -> None:
+    """As ``gpadvisor profile --timeline`` leaves it."""
+    project = make_project(tmp_path / "project", KERNEL)
+    (project / "host.cpp").write_text(SOURCE)
+    (tmp_path / "run.ncu-rep").write_bytes(report_of(KERNEL))
+    trace = write_host_trace(tmp_path / "run.sqlite", waiting(name=launch_of(KERNEL).kernel))
+    profile = load_profile(tmp_path / "run.ncu-rep")
+    write_with_timeline(profile, read_timeline(trace), project / "profile.gpadvisor")
+    async with editor(project, settings={"run": "manual"}) as one:
+        one.open("host.cpp", language="cpp")
+        one.open("kernel.cu")
+        (found,) = coded(await one.shown("host.cpp", has("GPA501")), "GPA501")
+        assert found.message.endswith("[measured, unverified, profile.gpadvisor]")
+        await one.shown("kernel.cu", lambda now: any("x of the whole run: " in each.message for each in now))

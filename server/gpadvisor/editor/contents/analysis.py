@@ -48,6 +48,7 @@ from gpadvisor.pipeline.sources.facts import begin_reading
 from gpadvisor.pipeline.sources.found import FoundSources, find_sources
 from gpadvisor.pipeline.sources.kernels import Definition
 from gpadvisor.pipeline.sources.seen import SeenSources
+from gpadvisor.pipeline.timeline import with_own_timeline
 from gpadvisor.report.names import base_name
 from gpadvisor.source.facts import SourceFacts
 
@@ -69,6 +70,7 @@ def advise_wanted(
     path: Path, request: Request, progress: Progress, cache: Cache
 ) -> tuple[AdvisedFile, EditorAnalysis]:
     """The same of the kernels that were asked for."""
+    request = with_own_timeline(path, request)
     if input_kind(path) is InputKind.SOURCE:
         begin_reading(path)
     analysis = analyse_file(path, request, progress, cache)

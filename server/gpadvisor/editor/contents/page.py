@@ -28,10 +28,11 @@ from gpadvisor.pipeline.launch_ways import TracedRun
 from gpadvisor.pipeline.potential import shown_potential
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.roofline import shown_roofline
-from gpadvisor.pipeline.timeline import strip_of
+from gpadvisor.pipeline.timeline import strip_of, with_own_timeline
 from gpadvisor.pipeline.tree import shown_kernel, shown_tree, traced_run
 from gpadvisor.report.idle import device_json
 from gpadvisor.report.jsonformat import advice_json, optional, text
+from gpadvisor.store.traces import is_trace
 from gpadvisor.views.potential.formats import potential_json
 from gpadvisor.views.roofline.formats import roofline_json
 from gpadvisor.views.roofline.model import RegionKind
@@ -85,6 +86,7 @@ def page_contents(
     Raises:
         GpadvisorError: an input, a tool or a setting is at fault.
     """
+    request = with_own_timeline(path, request)
     first = None if before is None else advise_file(*before, progress, cache)
     advised, shown = advise_wanted(path, request, progress, cache)
     advised = with_host_sources(advised, request)
@@ -95,7 +97,7 @@ def page_contents(
     files = _Files()
     for file in shown.files:
         files.number(file.path)
-    kernels = _kernels(advised, shown, places, files, traced_run(request))
+    kernels = _kernels(advised, shown, places, files, _ways(advised, request))
     compared = None
     if first is not None:
 
@@ -117,6 +119,14 @@ def page_contents(
         advice=advised.advice,
         files=tuple(files.numbers),
     )
+
+
+def _ways(advised: AdvisedFile, request: Request) -> TracedRun | None:
+    """The ways to the launches in the traced run; of one that nobody asked for as far as it has any."""
+    if request.timeline is None:
+        return None
+    untraced = untold([kernel.advice for kernel in advised.kernels]) or not is_trace(request.timeline)
+    return None if untraced and not request.timeline_needed else traced_run(request)
 
 
 def _run(trace: Path) -> dict[str, object]:

@@ -12,10 +12,12 @@ from gpadvisor.pipeline.settings import Settings
 from gpadvisor.profiler.collect.run import Collector, Profiled, ProfileRequest, Say
 from gpadvisor.profiler.collect.with_cupti import collect_with_cupti
 from gpadvisor.profiler.collect.with_ncu import collect_with_ncu
+from gpadvisor.profiler.collect.with_timeline import with_timeline
 from gpadvisor.profiler.cupti import find_cupti
 from gpadvisor.profiler.cupti.build import find_compiler
 from gpadvisor.profiler.doctor import Ladder
 from gpadvisor.profiler.ncu.abilities import find_ncu
+from gpadvisor.sandbox.application import Ending
 
 
 def profile_application(
@@ -44,6 +46,23 @@ def profile_application(
         raise UsageError(f"{request.output} cannot be written; give -o another path")
     if request.keep is not None and request.keep.exists():
         raise UsageError(f"{request.keep} exists already; give --keep-report another path")
+    result = _sampled(request, settings, say, progress, cancelled)
+    stopped = result.ending is not Ending.EXITED or (cancelled is not None and cancelled())
+    if not request.timeline:
+        return result
+    if stopped:
+        return replace(result, notes=(*result.notes, "no timeline was recorded, as the run was stopped"))
+    return with_timeline(result, request, say=say, progress=progress, cancelled=cancelled)
+
+
+def _sampled(
+    request: ProfileRequest,
+    settings: Settings,
+    say: Say,
+    progress: Say,
+    cancelled: Callable[[], bool] | None,
+) -> Profiled:
+    """The run with samples, or with the evidence that can be had in their place."""
     if _choose(request) is Collector.NCU:
         return collect_with_ncu(request, settings, say=say, progress=progress, cancelled=cancelled)
     result = collect_with_cupti(request, settings, say=say, progress=progress, cancelled=cancelled)

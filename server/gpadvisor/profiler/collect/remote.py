@@ -196,6 +196,8 @@ def _by_ncu(
         local = Path(folder) / "report.ncu-rep"
         size = remote.fetch(run.report, local, progress=_fetching(progress))
         _, notes = snapshot_of(local, request, settings, step.step, step.reason, progress)
+    if request.timeline:
+        notes = (*notes, f"no timeline was recorded: that takes gpadvisor on {remote.host}")
     return RemotelyProfiled(
         snapshot=request.output,
         by=f"{ncu} on {remote.host}",
@@ -275,6 +277,7 @@ def _options(request: ProfileRequest) -> list[str]:
     ):
         if value is not None:
             options += [name, str(value)]
+    options += ["--timeline"] if request.timeline else []
     return [*options, "--samples-only"] if request.samples_only else options
 
 

@@ -45,6 +45,7 @@ class ProfileRequest:
     times: str = "serial"  # CUPTI: kernel times, "serial", "concurrent" or "none"
     buffer_mib: int | None = None  # CUPTI: GPU memory for samples; None: its own choice
     samples_only: bool = False
+    timeline: bool = False  # whether the application runs once more for a timeline of the run
     timeout_seconds: float | None = None
     keep: Path | None = None  # where the collector's own files are kept
     rank: JobRank | None = None  # of this process, in a job of several

@@ -21,6 +21,7 @@ class SamplingMode(Enum):
 
     CONTINUOUS = "continuous"  # kernels run as they would; samples belong to a kernel
     SERIALIZED = "serialized"  # one kernel at a time; samples belong to a launch
+    TIMELINE = "timeline"  # no samples: kernels, copies and calls on the clock
 
 
 class KernelTimes(Enum):

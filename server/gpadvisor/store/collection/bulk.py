@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -39,10 +40,11 @@ class KernelRow(NamedTuple):
     shared_executed: int
 
 
-class KernelRows:
-    """Executions as they were recorded: the nodes of graphs can be many millions."""
+class PlainRows:
+    """Records of one kind as they were recorded, of so many bytes each."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
+        self._size = size
         self._records = bytearray()
 
     def add(self, payload: memoryview) -> None:
@@ -51,18 +53,34 @@ class KernelRows:
         Raises:
             ValueError: it holds too little.
         """
-        if len(payload) < layout.KERNEL.size:
-            raise ValueError(f"{len(payload)} bytes of {layout.KERNEL.size}")
-        self._records += payload[: layout.KERNEL.size]
+        if len(payload) < self._size:
+            raise ValueError(f"{len(payload)} bytes of {self._size}")
+        self._records += payload[: self._size]
 
     def __len__(self) -> int:
-        return len(self._records) // layout.KERNEL.size
+        return len(self._records) // self._size
+
+    def values(self, form: struct.Struct) -> Iterator[tuple[int, ...]]:
+        """The numbers of each."""
+        return form.iter_unpack(self._records)
+
+    def columns(self, form: np.dtype[np.void]) -> NDArray[np.void]:
+        """All of them, by the names of their numbers."""
+        return np.frombuffer(bytes(self._records), form)
+
+
+class KernelRows(PlainRows):
+    """Executions as they were recorded: the nodes of graphs can be many millions."""
+
+    def __init__(self) -> None:
+        super().__init__(layout.KERNEL.size)
 
     def __iter__(self) -> Iterator[KernelRow]:
-        for row in layout.KERNEL.iter_unpack(self._records):
+        for row in self.values(layout.KERNEL):
             # row[7] is the graph's node, which nothing needs.
             shapes = row[10:13], row[13:16], row[16:19]
-            yield KernelRow._make((*row[:7], row[8], row[9], *shapes, *row[19:22]))
+            numbers = (*row[:7], row[8], row[9], *shapes, *row[19:22])
+            yield KernelRow._make(numbers)
 
 
 class SampleRows:

@@ -35,6 +35,9 @@ class RecordKind(IntEnum):
     FRAME = 12
     SYMBOL = 13
     SAMPLES = 14
+    CALLER = 15
+    COPY = 16
+    CALL = 17
 
 
 class Stage(IntEnum):
@@ -54,6 +57,8 @@ class Stage(IntEnum):
     CONTEXT = 12
     KEPT = 13
     SERIAL_TIMES = 14
+    TRACE = 15
+    ENOUGH = 16
 
 
 FILE_HEADER: Final = struct.Struct("<8s6I5Q")  # up to the live counters, lost records the last of them
@@ -74,6 +79,19 @@ SYMBOL: Final = struct.Struct("<4Q")
 SAMPLES: Final = struct.Struct("<2I4Q2I")
 LAUNCH: Final = struct.Struct("<4I5Q8I")
 KERNEL: Final = struct.Struct("<4I4Q16I")
+COPY: Final = struct.Struct("<4I3Q4I")
+CALLER: Final = np.dtype([("correlation", "<u4"), ("reserved", "<u4"), ("path", "<u8")])
+CALL: Final = np.dtype(
+    [
+        ("correlation", "<u4"),
+        ("thread", "<u4"),
+        ("start_ns", "<u8"),
+        ("end_ns", "<u8"),
+        ("name", "<u8"),
+        ("driver", "<u4"),
+        ("reserved", "<u4"),
+    ]
+)
 
 SAMPLE: Final = np.dtype(
     [

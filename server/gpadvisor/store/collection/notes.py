@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from gpadvisor.store.collection.layout import Stage
@@ -75,16 +75,31 @@ _WHAT: Final = {
         " from CUDA 13.0 Update 1 on"
     ),
 }
+_WHAT_OF_TRACE: Final = {
+    Stage.TRACE: "the timeline has no",
+    Stage.ENOUGH: "the timeline ends before the run",
+    Stage.TIMES: "the timeline has no kernels",
+    Stage.DROPPED: "CUPTI dropped records of the timeline",
+    Stage.SERIAL_TIMES: "kernels were run one at a time, so that none overlap: CUPTI refused concurrent ones",
+}
+"""The same where a timeline was recorded."""
+TIMELINE: Final = 3
+"""The mode of a process that recorded one."""
 _NO_SAMPLES: Final = frozenset({Stage.LOAD, Stage.SUBSCRIBE, Stage.SAMPLING, Stage.CONFIGURE, Stage.CONTEXT})
 
 
-def sentence(note: Note) -> str:
-    """One note as a sentence without its final stop."""
+def sentence(note: Note, mode: int = 0) -> str:
+    """One note of a process of some mode as a sentence without its final stop."""
     try:
         stage = Stage(note.stage)
     except ValueError:
         return f"the collector noted something that is not known here ({note.text})"
-    event = _WHAT[stage]
+    event = _WHAT_OF_TRACE.get(stage, _WHAT.get(stage, "")) if mode == TIMELINE else _WHAT.get(stage, "")
+    if stage is Stage.TRACE:
+        return f"{event} {note.text}: {_REASONS.get(note.code) or f'CUPTI answers {note.code}'}"
+    if stage is Stage.ENOUGH:
+        number = f" ({note.code:,})" if note.code else ""
+        return f"{event}: records beyond {note.text} were left out{number}; record a shorter run"
     if stage is Stage.BUFFER:
         return f"{event}; ask for a larger buffer, or for a longer period (--period)"
     if stage is Stage.DROPPED:
@@ -101,7 +116,14 @@ def sentence(note: Note) -> str:
 
 def sentences(processes: Iterable[Process]) -> tuple[str, ...]:
     """Every note of all processes once."""
-    return tuple(dict.fromkeys(sentence(note) for process in processes for note in process.notes))
+    noted = ((note, process.mode) for process in processes for note in _last_counts(process.notes))
+    return tuple(dict.fromkeys(sentence(note, mode) for note, mode in noted))
+
+
+def _last_counts(notes: Sequence[Note]) -> Iterator[Note]:
+    """All notes; of records that were left out the last one, which counts them."""
+    last = max((note.code for note in notes if note.stage == Stage.ENOUGH), default=0)
+    return (note for note in notes if note.stage != Stage.ENOUGH or note.code == last)
 
 
 def why_no_samples(process: Process) -> str | None:

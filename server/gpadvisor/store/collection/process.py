@@ -12,7 +12,7 @@ import numpy as np
 
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.store.collection import layout
-from gpadvisor.store.collection.bulk import KernelRows, SampleRows
+from gpadvisor.store.collection.bulk import KernelRows, PlainRows, SampleRows
 from gpadvisor.store.collection.layout import RecordKind, Stage
 from gpadvisor.store.collection.records import Damage, FileHeader, read_header, records
 from gpadvisor.store.parts import MAX_SAMPLES
@@ -110,7 +110,7 @@ class Process:
     executable: str = ""
     cupti_version: int = 0
     driver_version: int = 0
-    mode: int = 1
+    mode: int = 1  # 3: a timeline and no samples
     forked: bool = False
     late: bool = False
     notes: list[Note] = field(default_factory=list)
@@ -126,6 +126,9 @@ class Process:
     frames: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # file, function, line
     symbols: dict[int, Symbol] = field(default_factory=dict)
     samples: SampleRows = field(default_factory=SampleRows)
+    copies: PlainRows = field(default_factory=lambda: PlainRows(layout.COPY.size))
+    calls: PlainRows = field(default_factory=lambda: PlainRows(layout.CALL.itemsize))
+    callers: PlainRows = field(default_factory=lambda: PlainRows(layout.CALLER.itemsize))
     totals: dict[int, SampleTotals] = field(default_factory=dict)
     damage: Damage = field(default_factory=Damage)
     unknown_records: int = 0
@@ -254,6 +257,18 @@ def _samples(process: Process, payload: memoryview) -> None:
         process.samples.add(context, np.frombuffer(payload, layout.SAMPLE, count, layout.SAMPLES.size))
 
 
+def _copy(process: Process, payload: memoryview) -> None:
+    process.copies.add(payload)
+
+
+def _call(process: Process, payload: memoryview) -> None:
+    process.calls.add(payload)
+
+
+def _caller(process: Process, payload: memoryview) -> None:
+    process.callers.add(payload)
+
+
 _READERS: Final[Mapping[int, Callable[[Process, memoryview], None]]] = {
     RecordKind.PROCESS: _process,
     RecordKind.NOTE: _note,
@@ -269,6 +284,9 @@ _READERS: Final[Mapping[int, Callable[[Process, memoryview], None]]] = {
     RecordKind.FRAME: _frame,
     RecordKind.SYMBOL: _symbol,
     RecordKind.SAMPLES: _samples,
+    RecordKind.CALLER: _caller,
+    RecordKind.COPY: _copy,
+    RecordKind.CALL: _call,
 }
 
 __all__ = ["Process", "Stage", "read_process"]

@@ -10,7 +10,7 @@ from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import (
     KernelProfile,
 )
-from gpadvisor.store.collection.notes import sentences
+from gpadvisor.store.collection.notes import TIMELINE, sentences
 from gpadvisor.store.collection.process import Process
 from gpadvisor.store.collection.samples import (
     undelivered,
@@ -65,11 +65,14 @@ def unfinished(processes: Sequence[Process]) -> list[Problem]:
     for process in processes:
         header, damage = process.header, process.damage
         if not header.finished and not process.forked:
+            rest = "the samples still on the GPU are not"
+            if process.mode == TIMELINE:
+                rest = "what CUPTI still held of the timeline is not"
             problems.append(
                 Problem(
                     ProblemCode.UNFINISHED_COLLECTION,
                     f"process {header.process} was killed, crashed or left by _exit: what it had delivered"
-                    " until then is here, the samples still on the GPU are not",
+                    f" until then is here, {rest}",
                 )
             )
         if damage.cut_bytes or damage.segments:

@@ -38,6 +38,8 @@ ACROSS: Final = frozenset(f"across_{name}" for name in ("samples", "launches", "
 """Tables of a snapshot that sums up others, which merging needs and reading it does not."""
 CELLS_TABLE: Final = "across_cells"
 """What each of these has at each place, where it was asked for."""
+TIMELINE: Final = frozenset({"timeline_work", "timeline_calls"})
+"""Tables of a run on the clock; see ``store.timeline.stored``."""
 _FOLDERS: Final = {"binaries": ".cubin", "disassembly": ".json", "sources": ""}
 _AGAIN: Final = "import it again from the report it came from"
 
@@ -47,10 +49,11 @@ def write_snapshot(profile: Profile, path: Path, *, redact: bool = False) -> Non
 
     A link stays one and its target is replaced; a device or a pipe is written to, never replaced.
     """
-    _write(snapshot_bytes(redacted(profile) if redact else profile), path)
+    write_whole(snapshot_bytes(redacted(profile) if redact else profile), path)
 
 
-def _write(data: bytes, path: Path) -> None:
+def write_whole(data: bytes, path: Path) -> None:
+    """The bytes of a snapshot, in the same way."""
     temporary: Path | None = None
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
@@ -252,7 +255,10 @@ def _known(name: str) -> bool:
     table = name.removesuffix(".parquet")
     return (
         name == MANIFEST
-        or (name != table and (table in SCHEMAS or table in ACROSS or table == CELLS_TABLE))
+        or (
+            name != table
+            and (table in SCHEMAS or table in ACROSS or table in TIMELINE or table == CELLS_TABLE)
+        )
         or _BLOB.fullmatch(name) is not None
     )
 

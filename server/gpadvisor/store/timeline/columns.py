@@ -52,6 +52,18 @@ class TraceRows:
             raise ValueError(f"a row has {values!r} where whole numbers are")
         self._flat.extend(numbers)
 
+    def take(self, columns: NDArray[np.int64]) -> None:
+        """Rows of numbers that lie in memory already.
+
+        Raises:
+            ValueError: they are of another width, too many, or too large.
+        """
+        if columns.ndim != 2 or columns.shape[1] != self._width or len(columns) > MAX_ROWS:
+            raise ValueError(f"rows of the form {columns.shape}")
+        if len(columns) and not -_MOST < int(columns.min()) <= int(columns.max()) < _MOST:
+            raise ValueError("numbers that no run has")
+        self._flat.frombytes(np.ascontiguousarray(columns, np.int64).tobytes())
+
     def columns(self) -> NDArray[np.int64]:
         """All of them, by row and column."""
         return np.frombuffer(self._flat, np.int64).reshape(-1, self._width)

@@ -57,7 +57,7 @@ class FrameRows:
     def add(self, start: int, end: int, thread: int, name: str) -> None:
         """One more, named ``file.py(12): function``; its line is the function's first."""
         match = _FRAME.fullmatch(name)
-        if match is None or (not self._paths and _NOT_OURS.search(match["file"])):
+        if match is None or (not self._paths and is_library_of_python(match["file"])):
             return
         place = HostPlace(
             function=match["function"], file=match["file"], line=int(match["line"]), is_definition=True
@@ -84,6 +84,11 @@ class FrameRows:
         if self._paths:
             return replace(timeline, paths=trie.paths(innermost.tolist()))
         return replace(timeline, calls=replace(calls, place=innermost), places=tuple(places))
+
+
+def is_library_of_python(file: str) -> bool:
+    """Whether a file of Python is of an installed package or of Python itself."""
+    return _NOT_OURS.search(file) is not None
 
 
 def _innermost(

@@ -89,7 +89,7 @@ def _timeline(database: sqlite3.Connection, *, paths: bool) -> Timeline:
             KernelName(mangled=str(texts.get(mangled, "")), demangled=str(texts.get(demangled, "")))
             for mangled, demangled in kernels.found
         ],
-        [_VERSION.sub("", str(texts.get(one, f"call {one}"))) for one in called.found],
+        [plain_call(str(texts.get(one, f"call {one}"))) for one in called.found],
         places=list(numbers.found),
     )
     return replace(found, paths=_paths(database, texts, chains)) if paths else found
@@ -143,11 +143,21 @@ def _places(database: sqlite3.Connection, texts: Mapping[object, object]) -> dic
         if chain in found or unknown:
             continue
         name, path = str(texts.get(symbol, "")), str(texts.get(module, ""))
-        if name and path and not _NOT_CALLERS.match(name) and not _NOT_OURS.match(posixpath.basename(path)):
+        if name and path and is_application(name, path):
             found[chain] = HostPlace(
                 function=name, module=path, address=place if type(place) is int and place > 0 else 0
             )
     return found
+
+
+def plain_call(name: str) -> str:
+    """The name of a call without the version that tracers have in it."""
+    return _VERSION.sub("", name)
+
+
+def is_application(function: str, module: str) -> bool:
+    """Whether a native frame is the application's: neither of CUDA's nor of the system's libraries."""
+    return not _NOT_CALLERS.match(function) and not _NOT_OURS.match(posixpath.basename(module))
 
 
 def _columns(database: sqlite3.Connection, table: str) -> set[str]:

@@ -8,14 +8,16 @@
 
 struct gpa_options {
     const char *directory; /* of the collection */
-    uint32_t mode;         /* 1 continuous, 2 serialized */
+    uint32_t mode;         /* 1 continuous, 2 serialized, 3 timeline */
     uint32_t period;       /* exponent; 0: CUPTI's choice */
     uint64_t buffer_bytes; /* on the device; 0: CUPTI's choice */
+    uint64_t most_records; /* of a timeline */
     bool stacks, times, concurrent; /* times of kernels that overlap, where CUPTI gives them */
 };
 
 #define GPA_CONTINUOUS 1u
 #define GPA_SERIALIZED 2u
+#define GPA_TIMELINE 3u
 
 extern struct gpa_options gpa_options;
 
@@ -35,6 +37,7 @@ void gpa_modules_again(const char *before);
 bool gpa_activity_start(void);
 bool gpa_activity_stop(void); /* whether there was anything to stop */
 void gpa_activity_flush(bool forced);
+void gpa_activity_tell(void); /* what was left out */
 void gpa_activity_forsake(void); /* CUPTI has ended itself */
 uint32_t gpa_activity_kind(void); /* what times come from; 0: there are none */
 

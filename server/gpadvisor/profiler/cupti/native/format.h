@@ -64,6 +64,9 @@ enum gpa_kind {
     GPA_FRAME = 12,   /* gpa_frame: a Python frame */
     GPA_SYMBOL = 13,  /* gpa_symbol: what a native address is */
     GPA_SAMPLES = 14, /* gpa_samples, then gpa_sample rows */
+    GPA_CALLER = 15,  /* gpa_caller: where the application made a call that is in a timeline */
+    GPA_COPY = 16,    /* gpa_copy: a copy or a memset */
+    GPA_CALL = 17,    /* gpa_call: a call of the runtime or the driver */
 };
 
 /* Lengths of the texts that follow stand in the record; texts carry no terminator. */
@@ -73,7 +76,7 @@ struct gpa_process {
     uint64_t monotonic_ns;  /* the same moment on the clock of the launches */
     uint64_t cupti_ns;      /* the same moment on CUPTI's clock, 0 where unknown */
     uint32_t cupti_version, driver_version; /* as the libraries number themselves; 0 where unknown */
-    uint32_t mode;          /* 1 continuous, 2 serialized */
+    uint32_t mode;          /* 1 continuous, 2 serialized, 3 a timeline and no samples */
     uint32_t forked;        /* the child of a process that used CUDA already */
     uint32_t late;          /* started after CUDA: earlier modules are unseen */
     uint32_t command_bytes, host_bytes, executable_bytes;
@@ -94,6 +97,8 @@ enum gpa_stage {
     GPA_STAGE_CONTEXT = 12, /* a context that is not sampled, since another of its GPU is; `code` is the GPU */
     GPA_STAGE_KEPT = 13,    /* the buffer was full into which the last samples of a context go */
     GPA_STAGE_SERIAL_TIMES = 14, /* concurrent times were asked for; `code` is the version that does not give them */
+    GPA_STAGE_TRACE = 15, /* a kind of activity of a timeline; `text` is its name */
+    GPA_STAGE_ENOUGH = 16, /* records of a timeline beyond `text` were left out; `code` is their number */
 };
 
 struct gpa_note {
@@ -159,6 +164,25 @@ struct gpa_kernel {
     uint32_t grid[3], block[3], cluster[3];
     uint32_t static_shared, dynamic_shared, shared_executed, local_per_thread;
     uint32_t reserved;
+};
+
+struct gpa_caller {
+    uint32_t correlation, reserved;
+    uint64_t path;
+};
+
+struct gpa_copy {
+    uint32_t correlation, device, context, stream;
+    uint64_t start_ns, end_ns, bytes;
+    uint32_t is_set; /* a memset, which has none of the following */
+    uint32_t kind, from, to; /* as CUPTI numbers them: CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryKind */
+};
+
+struct gpa_call {
+    uint32_t correlation, thread; /* CUPTI's number of the thread */
+    uint64_t start_ns, end_ns;
+    uint64_t name;
+    uint32_t driver, reserved; /* driver: a call of the driver, else of the runtime */
 };
 
 struct gpa_path {

@@ -23,6 +23,7 @@
 #define FLUSH_EVERY 10             /* looks between two flushes of activity records */
 #define JOIN_SECONDS 5
 #define SECOND_NS UINT64_C(1000000000)
+#define MOST_RECORDS UINT64_C(20000000) /* of a timeline; as many are read */
 
 struct gpa_options gpa_options;
 
@@ -154,6 +155,22 @@ static void after_launch(const CUpti_CallbackData *data) {
     }
 }
 
+/* In a timeline: where the application makes a call, for calls that launch, copy, wait or allocate. */
+static void record_caller(const CUpti_CallbackData *data) {
+    struct gpa_caller caller = {.correlation = data->correlationId, .path = gpa_options.stacks ? gpa_stack_here() : 0};
+    if (caller.path) gpa_record(GPA_CALLER, &caller, sizeof caller, NULL, 0);
+}
+
+static void trace_callback(CUpti_CallbackDomain domain, const CUpti_CallbackData *call) {
+    bool enters = call->callbackSite == CUPTI_API_ENTER;
+    bool runtime = domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+    if (enters && (runtime || !outer_correlation)) record_caller(call);
+    if (runtime) outer_correlation = enters ? call->correlationId : 0;
+    /* The service thread and the header's counter see that there is something. */
+    if (enters && call->functionName && strstr(call->functionName, "Launch") && (runtime || !outer_correlation))
+        gpa_count(GPA_COUNT_LAUNCHES, 1);
+}
+
 static void resource_callback(CUpti_CallbackId id, const CUpti_ResourceData *data) {
     uint32_t context = 0;
     switch (id) {
@@ -208,7 +225,9 @@ static void CUPTIAPI callback(void *user, CUpti_CallbackDomain domain, CUpti_Cal
     if (!may_record()) return;
     const CUpti_CallbackData *call = data;
     bool forked = atomic_load(&phase) == FORKED;
-    if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+    if (gpa_options.mode == GPA_TIMELINE && domain != CUPTI_CB_DOMAIN_STATE) {
+        trace_callback(domain, call);
+    } else if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
         if (call->callbackSite == CUPTI_API_EXIT) {
             after_launch(call);
             return;
@@ -237,6 +256,9 @@ static bool read_options(void) {
     if (!directory || !*directory) return false;
     gpa_options.directory = strdup(directory); /* the application may change its environment */
     gpa_options.mode = mode && strcmp(mode, "serialized") == 0 ? GPA_SERIALIZED : GPA_CONTINUOUS;
+    if (mode && strcmp(mode, "timeline") == 0) gpa_options.mode = GPA_TIMELINE;
+    gpa_options.most_records = number_from("GPADVISOR_COLLECT_RECORDS");
+    if (!gpa_options.most_records) gpa_options.most_records = MOST_RECORDS;
     gpa_options.period = (uint32_t)number_from("GPADVISOR_COLLECT_PERIOD");
     gpa_options.buffer_bytes = number_from("GPADVISOR_COLLECT_BUFFER");
     gpa_options.stacks = !stacks || strcmp(stacks, "0") != 0;
@@ -307,6 +329,20 @@ static void enable_callbacks(CUpti_CallbackDomain domain, const CUpti_CallbackId
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+/* The calls whose place a timeline wants, by their names: those that launch, copy, wait or allocate. */
+static void enable_traced(CUpti_CallbackDomain domain, CUpti_CallbackId end) {
+    static const char *const words[] = {"Launch", "Memcpy", "Memset", "Synchronize", "Alloc", "Free"};
+    for (CUpti_CallbackId id = 1; id < end; id++) {
+        const char *name = NULL;
+        if (gpa_cupti.cuptiGetCallbackName(domain, id, &name) != CUPTI_SUCCESS || !name) continue;
+        for (size_t i = 0; i < COUNT(words); i++)
+            if (strstr(name, words[i])) {
+                enable_callbacks(domain, &id, 1);
+                break;
+            }
+    }
+}
+
 static bool subscribe(void) {
     CUptiResult result = gpa_cupti.cuptiSubscribe(&subscriber, callback, NULL);
     if (result != CUPTI_SUCCESS) {
@@ -316,9 +352,14 @@ static bool subscribe(void) {
                 result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ? "; another profiler is attached" : "");
         return false;
     }
-    enable_callbacks(CUPTI_CB_DOMAIN_RESOURCE, resources, COUNT(resources));
-    enable_callbacks(CUPTI_CB_DOMAIN_DRIVER_API, driver_launches, COUNT(driver_launches));
-    enable_callbacks(CUPTI_CB_DOMAIN_RUNTIME_API, runtime_launches, COUNT(runtime_launches));
+    if (gpa_options.mode == GPA_TIMELINE) {
+        enable_traced(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE);
+        enable_traced(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_SIZE);
+    } else {
+        enable_callbacks(CUPTI_CB_DOMAIN_RESOURCE, resources, COUNT(resources));
+        enable_callbacks(CUPTI_CB_DOMAIN_DRIVER_API, driver_launches, COUNT(driver_launches));
+        enable_callbacks(CUPTI_CB_DOMAIN_RUNTIME_API, runtime_launches, COUNT(runtime_launches));
+    }
 #if CUPTI_API_VERSION >= GPA_FATAL_ERRORS
     static const CUpti_CallbackId fatal[] = {CUPTI_CBID_STATE_FATAL_ERROR};
     enable_callbacks(CUPTI_CB_DOMAIN_STATE, fatal, COUNT(fatal));
@@ -408,6 +449,7 @@ static void finish(void) {
     stop_service();
     gpa_sampling_finish();
     gpa_activity_flush(true);
+    gpa_activity_tell();
     if (gpa_options.stacks) gpa_stacks_name_addresses();
     atomic_store(&phase, FINISHED);
     gpa_recorder_finish();
@@ -455,7 +497,7 @@ static bool begin_collecting(void) {
         gpa_recorder_finish();
         return false;
     }
-    if (gpa_options.times) gpa_activity_start();
+    if (gpa_options.times || gpa_options.mode == GPA_TIMELINE) gpa_activity_start();
     start_service();
     return true;
 }

@@ -26,6 +26,7 @@
     X(cuptiEnableCallback)                  \
     X(cuptiGetVersion)                      \
     X(cuptiGetTimestamp)                    \
+    X(cuptiGetCallbackName)                 \
     X(cuptiGetContextId)                    \
     X(cuptiGetDeviceId)                     \
     X(cuptiGetResultString)                 \
