@@ -6,7 +6,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
@@ -51,39 +50,36 @@ class _Code:
         idom: Sequence[BlockId | None],
     ) -> None:
         self._instructions, self._blocks, self._block_of, self._idom = instructions, blocks, block_of, idom
+        self._frontiers: Frontiers | None = None
+        self.indexed = False
+        self.guards: list[Condition | None] = []
+        self.owner: list[int] = []
+        self.written: dict[Register, _Written] = {}
 
-    @cached_property
-    def guards(self) -> list[Condition | None]:
-        return [
-            None if instruction.guard is None else 2 * instruction.guard.register + instruction.guard.negated
-            for instruction in self._instructions
-        ]
-
-    @cached_property
-    def owner(self) -> list[int]:
-        owner: list[int] = self._block_of.tolist()
-        return owner
-
-    @cached_property
-    def frontiers(self) -> Frontiers:
-        return Frontiers(self._blocks, self._idom)
-
-    @cached_property
-    def written(self) -> dict[Register, _Written]:
-        """Where each register is written."""
-        writtens: dict[Register, _Written] = {}
+    def index(self) -> None:
+        """Note guards, blocks, and where each register is written."""
+        self.indexed = True
+        self.owner = self._block_of.tolist()
         for index, instruction in enumerate(self._instructions):
+            guard = instruction.guard
+            condition = None if guard is None else 2 * guard.register + guard.negated
+            self.guards.append(condition)
             # Setting a scoreboard is a write of its virtual barrier register.
             control = instruction.control
             boards = dict.fromkeys((control.write_barrier, control.read_barrier))
             barriers = [register(RegisterFile.BARRIER, board) for board in boards if board is not None]
             for written in (*instruction.defs, *barriers):
-                entry = writtens.setdefault(written, _Written())
+                entry = self.written.setdefault(written, _Written())
                 entry.by_block.setdefault(self.owner[index], []).append(index)
-                guard = self.guards[index]
-                if guard is not None:
-                    entry.guards.add(guard)
-        return writtens
+                if condition is not None:
+                    entry.guards.add(condition)
+
+    @property
+    def frontiers(self) -> Frontiers:
+        """Made when a search first leaves a block."""
+        if self._frontiers is None:
+            self._frontiers = Frontiers(self._blocks, self._idom)
+        return self._frontiers
 
 
 class ReachingDefinitions:
@@ -115,39 +111,30 @@ class ReachingDefinitions:
             result.code = function.reaching.code
         return result
 
-    @cached_property
-    def _guards(self) -> list[Condition | None]:
-        return self.code.guards
-
-    @cached_property
-    def _owner(self) -> list[int]:
-        return self.code.owner
-
-    @cached_property
-    def _written(self) -> dict[Register, _Written]:
-        return self.code.written
-
     def definitions(self, use: int, read: Register) -> AbstractSet[int]:
         """Instructions whose write of ``read`` may reach ``use``."""
-        written = self._written.get(read)
+        code = self.code
+        if not code.indexed:
+            code.index()
+        written = code.written.get(read)
         if written is None:
             return frozenset()
-        guard = self._guards[use]
+        guard = code.guards[use]
         if guard not in written.guards:
             guard = None  # no def is under it, so it decides nothing
-        block = self._owner[use]
+        block = code.owner[use]
         result: set[int] = set()
         conditions = _UNCONDITIONAL
         here = written.by_block.get(block)
         if here is not None and here[0] < use:
             end = bisect_left(here, use)
-            if self._guards[here[end - 1]] is None:
+            if code.guards[here[end - 1]] is None:
                 return {here[end - 1]}  # the last one before it covers it, as nearly always
             left = self._collect(here[:end], _UNCONDITIONAL, guard, result)
             if left is None:
                 return result
             conditions = left
-        before = written.writers(self.code.frontiers)[block]
+        before = written.writers(code.frontiers)[block]
         if conditions:
             return result | self._search(written, before, guard, conditions)
         key = read, guard, before
@@ -160,9 +147,10 @@ class ReachingDefinitions:
         self, defs: list[int], conditions: Conditions, guard: Condition | None, found: set[int]
     ) -> Conditions | None:
         """Take defs of one block, last first; None once they cover the use."""
+        guards = self.code.guards
         for index in reversed(defs):
             found.add(index)
-            own = self._guards[index]
+            own = guards[index]
             if own is None or own == guard or own ^ 1 in conditions:
                 return None
             conditions |= {own}

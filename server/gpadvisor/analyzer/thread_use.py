@@ -8,7 +8,7 @@ and where they go. Whatever cannot be told counts as a reason to leave the launc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Flag, auto
 from functools import lru_cache
 from typing import Final
@@ -269,8 +269,8 @@ class _Values:
             known=self.reaching.complete,
         )
 
-    def _place(self, indices: Iterator[int]) -> CodePlace | None:
-        index = next(indices, None)
+    def _place(self, indices: Iterable[int]) -> CodePlace | None:
+        index = next(iter(indices), None)
         return None if index is None else (self.function.id, index)
 
     def _tiles(self) -> Iterator[int]:

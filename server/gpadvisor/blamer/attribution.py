@@ -221,6 +221,8 @@ class _FunctionWork:
                     class_waits = waits.setdefault(stall_class, {})
                     class_waits[use] = class_waits.get(use, 0) + samples
                     observed_stalls.append((use, reason, stall_class))
+        if not waits:
+            return
         queues = Queues(self._graph, waits)
         owed: dict[int, dict[int, float]] = {}
         for use, reason, stall_class in observed_stalls:

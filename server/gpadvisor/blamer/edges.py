@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Final, overload
 
 from gpadvisor.blamer.graph import Edge, FunctionGraph
@@ -21,18 +20,21 @@ class Edges(Sequence[DependencyEdge]):
     def __init__(self) -> None:
         """Nothing yet."""
         self._results: list[tuple[FunctionGraph, list[UseResult]]] = []
+        self._made: tuple[DependencyEdge, ...] | None = None
 
     def add(self, graph: FunctionGraph, results: list[UseResult]) -> None:
         """Take what was found in one function."""
         self._results.append((graph, results))
 
-    @cached_property
+    @property
     def _edges(self) -> tuple[DependencyEdge, ...]:
-        edges: list[DependencyEdge] = []
-        for graph, results in self._results:
-            edges.extend(_frozen(graph, [edge for result in results for edge in result.all_edges()]))
-        self._results.clear()
-        return tuple(edges)
+        if self._made is None:
+            edges: list[DependencyEdge] = []
+            for graph, results in self._results:
+                edges.extend(_frozen(graph, [edge for result in results for edge in result.all_edges()]))
+            self._results.clear()
+            self._made = tuple(edges)
+        return self._made
 
     @overload
     def __getitem__(self, position: int) -> DependencyEdge: ...

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
@@ -42,56 +41,50 @@ class Edge:
             self.rule, self.detail = rule, detail
 
 
-@dataclass(eq=False)
 class FunctionGraph:
-    """What the rules ask about one function, computed when first asked for."""
+    """What the rules ask about one function."""
 
-    function: Function
-    machine: MachineModel
-    issues: NDArray[np.int64]
-    waiting: frozenset[int]  # sampled instructions with dependency stalls
-    occupied: NDArray[np.float64]  # passes that each instruction takes through its unit
-    _latencies: dict[tuple[str, tuple[str, ...]], Latency | None] = field(default_factory=dict)
+    def __init__(
+        self,
+        function: Function,
+        machine: MachineModel,
+        issues: NDArray[np.int64],
+        waiting: frozenset[int],
+        occupied: NDArray[np.float64],
+    ) -> None:
+        """Take the code and what is known of its run.
 
-    @cached_property
-    def instructions(self) -> Sequence[Instruction]:
-        """The code."""
-        return self.function.instructions
+        Args:
+            function: the code.
+            machine: for latencies.
+            issues: by instruction.
+            waiting: sampled instructions with dependency stalls.
+            occupied: passes that each instruction takes through its unit.
+        """
+        self.function, self.machine, self.issues, self.occupied = function, machine, issues, occupied
+        self.instructions: Final[Sequence[Instruction]] = function.instructions
+        self.block_of: Final[list[int]] = function.block_of.tolist()
+        self.issue_counts: Final[list[int]] = issues.tolist()
+        self.definitions: Final = ReachingDefinitions.of(function)
+        # An instruction takes at least a cycle.
+        stalls = [max(instruction.control.stall_cycles, 1) for instruction in self.instructions]
+        self.passed_cycles: Final = list(accumulate(stalls, initial=0))  # of all before each by address
+        self.paths: Final = Paths(function)  # in instructions
+        self.cycles: Final = Paths(function, stalls)
+        self._latencies: dict[tuple[str, tuple[str, ...]], Latency | None] = {}
+        self.fixed_cycles: Final = [self._fixed_cycles(index) for index in range(len(self.instructions))]
+        self.longest_fixed_cycles: Final = max((most for _, most in self.fixed_cycles), default=0)
+        self._has_depbar = any(instruction.opcode == "DEPBAR" for instruction in self.instructions)
+        self._waiting = waiting
+        self._waits: Waits | None = None
 
-    @cached_property
-    def block_of(self) -> Sequence[int]:
-        """The block of each instruction."""
-        owners: list[int] = self.function.block_of.tolist()
-        return owners
-
-    @cached_property
-    def issue_counts(self) -> Sequence[int]:
-        """The issues of each instruction, to be looked up one by one."""
-        counts: list[int] = self.issues.tolist()
-        return counts
-
-    @cached_property
-    def paths(self) -> Paths:
-        """Path lengths in instructions."""
-        return Paths(self.function)
-
-    @cached_property
-    def cycles(self) -> Paths:
-        """Path lengths in cycles by the stall counts; an instruction takes at least one."""
-        return Paths(
-            self.function, [max(instruction.control.stall_cycles, 1) for instruction in self.instructions]
-        )
-
-    @cached_property
-    def definitions(self) -> ReachingDefinitions:
-        """Reaching definitions, virtual barrier registers included."""
-        return ReachingDefinitions.of(self.function)
-
-    @cached_property
+    @property
     def waits(self) -> Waits:
         """What the sampled instructions may be waiting for, and a DEPBAR right before one of them."""
-        held = [position for index in self.waiting for position in self.waited_at(index)]
-        return outstanding_at(self.function, {*self.waiting, *held})
+        if self._waits is None:
+            held = [position for index in self._waiting for position in self.waited_at(index)]
+            self._waits = outstanding_at(self.function, {*self._waiting, *held})
+        return self._waits
 
     def waited_at(self, index: int) -> tuple[int, ...]:
         """Where a warp waits that is sampled at an instruction: there, and at a DEPBAR right before it.
@@ -105,16 +98,10 @@ class FunctionGraph:
         )
         return (index, *before)
 
-    @cached_property
-    def _has_depbar(self) -> bool:
-        return any(instruction.opcode == "DEPBAR" for instruction in self.instructions)
-
     @property
     def complete(self) -> bool:
         """Whether no search was cut short by a limit."""
-        # Only what was asked for is looked at: the properties are cached in __dict__.
-        definitions, waits = self.__dict__.get("definitions"), self.__dict__.get("waits")
-        return (definitions is None or definitions.complete) and (waits is None or waits.complete)
+        return self.definitions.complete and (self._waits is None or self._waits.complete)
 
     def latency(self, index: int) -> Latency | None:
         """The machine's latency of an instruction, None where the table has none."""
@@ -124,29 +111,12 @@ class FunctionGraph:
             self._latencies[key] = self.machine.latency(*key)
         return self._latencies[key]
 
-    @cached_property
-    def fixed_cycles(self) -> Sequence[tuple[int, int]]:
-        """Per instruction: the bounds of its fixed latency; zeros where it is not known, or variable."""
-        bounds: list[tuple[int, int]] = []
-        for index, instruction in enumerate(self.instructions):
-            variable = instruction.info.variable_latency or instruction.control.write_barrier is not None
-            latency = None if variable else self.latency(index)
-            bounds.append((0, 0) if latency is None else (latency.min_cycles, latency.max_cycles))
-        return bounds
-
-    @cached_property
-    def longest_fixed_cycles(self) -> int:
-        """The longest fixed latency of any instruction."""
-        return max((most for _, most in self.fixed_cycles), default=0)
-
-    @cached_property
-    def passed_cycles(self) -> Sequence[int]:
-        """Per instruction: the stall counts of all before it by address."""
-        return list(
-            accumulate(
-                (max(instruction.control.stall_cycles, 1) for instruction in self.instructions), initial=0
-            )
-        )
+    def _fixed_cycles(self, index: int) -> tuple[int, int]:
+        """The bounds of a fixed latency; zeros where it is not known, or variable."""
+        instruction = self.instructions[index]
+        variable = instruction.info.variable_latency or instruction.control.write_barrier is not None
+        latency = None if variable else self.latency(index)
+        return (0, 0) if latency is None else (latency.min_cycles, latency.max_cycles)
 
     def bound_cycles(self, index: int) -> int | None:
         """The longest time an instruction is expected to take."""

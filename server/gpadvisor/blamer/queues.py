@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -86,7 +85,16 @@ class Queues:
 
     def __init__(self, graph: FunctionGraph, waits: Waits) -> None:
         """Take the graph of the function, and where its warps wait for which queue."""
-        self._graph, self._waits = graph, waits
+        self._graph = graph
+        self._loop_of = _loops_around(graph)
+        self._full = _full_loops(waits, self._loop_of)
+        # The queues that double precision waits for.
+        self._double = frozenset(
+            stall_class
+            for stall_class, class_waits in waits.items()
+            if any(graph.instructions[index].info.pipe is Pipe.FP64 for index in class_waits)
+        )
+        self._backed_up = _backs_up(waits)
         self._known: dict[tuple[StallClass, Pipe | None, LoopId | None], _Fillers] = {}
 
     def found(self, use: int, stall_class: StallClass) -> StallSources:
@@ -146,46 +154,36 @@ class Queues:
             return loop_id == loop
         return loop is None or loop in self._graph.function.enclosing_loops(index)
 
-    @cached_property
-    def _loop_of(self) -> Sequence[LoopId | None]:
-        """By instruction, the innermost loop around it that is passed many times in a row."""
-        function, issues = self._graph.function, self._graph.issue_counts
-        repeated = {loop.id for loop in function.loops if _trips(self._graph, loop.id, issues) >= _TRIPS}
-        around = [
-            next((loop for loop in function.enclosing_loops(block.start) if loop in repeated), None)
-            for block in function.blocks
-        ]
-        return [around[block] for block in self._graph.block_of]
 
-    @cached_property
-    def _full(self) -> Mapping[StallClass, frozenset[LoopId]]:
-        """By class, the loops with a notable part of the waits."""
-        result = {}
-        for stall_class, waits in self._waits.items():
-            by_loop: dict[LoopId, int] = {}
-            for index, samples in waits.items():
-                loop = self._loop_of[index]
-                if loop is not None:
-                    by_loop[loop] = by_loop.get(loop, 0) + samples
-            least = _FULL * sum(waits.values())
-            result[stall_class] = frozenset(loop for loop, samples in by_loop.items() if samples >= least)
-        return result
+def _loops_around(graph: FunctionGraph) -> list[LoopId | None]:
+    """By instruction, the innermost loop around it that is passed many times in a row."""
+    function, issues = graph.function, graph.issue_counts
+    repeated = {loop.id for loop in function.loops if _trips(graph, loop.id, issues) >= _TRIPS}
+    around = [
+        next((loop for loop in function.enclosing_loops(block.start) if loop in repeated), None)
+        for block in function.blocks
+    ]
+    return [around[block] for block in graph.block_of]
 
-    @cached_property
-    def _double(self) -> frozenset[StallClass]:
-        """The queues that double precision waits for."""
-        code = self._graph.instructions
-        return frozenset(
-            stall_class
-            for stall_class, waits in self._waits.items()
-            if any(code[index].info.pipe is Pipe.FP64 for index in waits)
-        )
 
-    @cached_property
-    def _backed_up(self) -> bool:
-        """Whether accesses that find the load/store queue full stand in the queue before it."""
-        behind = sum(self._waits.get(StallClass.MEMORY_THROTTLE, {}).values())
-        return behind > _BACKED_UP * sum(self._waits.get(StallClass.SHARED_THROTTLE, {}).values())
+def _full_loops(waits: Waits, loop_of: Sequence[LoopId | None]) -> Mapping[StallClass, frozenset[LoopId]]:
+    """By class, the loops with a notable part of the waits."""
+    result = {}
+    for stall_class, class_waits in waits.items():
+        by_loop: dict[LoopId, int] = {}
+        for index, samples in class_waits.items():
+            loop = loop_of[index]
+            if loop is not None:
+                by_loop[loop] = by_loop.get(loop, 0) + samples
+        least = _FULL * sum(class_waits.values())
+        result[stall_class] = frozenset(loop for loop, samples in by_loop.items() if samples >= least)
+    return result
+
+
+def _backs_up(waits: Waits) -> bool:
+    """Whether accesses that find the load/store queue full stand in the queue before it."""
+    behind = sum(waits.get(StallClass.MEMORY_THROTTLE, {}).values())
+    return behind > _BACKED_UP * sum(waits.get(StallClass.SHARED_THROTTLE, {}).values())
 
 
 def _trips(graph: FunctionGraph, loop: LoopId, issues: Sequence[int]) -> float:

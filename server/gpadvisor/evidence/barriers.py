@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -178,7 +178,7 @@ def _needless(function: Function, index: int, barriers: set[int]) -> Needless | 
         and not (own and (first_kind[0] is MemorySpace.SHARED or _in_two_arrays(function, position, to)))
     }
     if not meeting:
-        alone = own and {*_shared_accesses(function)} <= {*before, *after}
+        alone = own and set(_shared_accesses(function)) <= {*before, *after}
         return Needless.OWN if alone else Needless.NOTHING_SHARED
     stores = (MemorySpace.SHARED, False)
     only_stores = all(pair == (stores, stores) for pair in meeting)
@@ -187,8 +187,8 @@ def _needless(function: Function, index: int, barriers: set[int]) -> Needless | 
     return Needless.ONLY_STORES if only_stores and not first_values else None
 
 
-def _shared_accesses(function: Function) -> Iterator[int]:
-    return (index for index, instruction in enumerate(function.instructions) if is_shared(instruction))
+def _shared_accesses(function: Function) -> list[int]:
+    return [index for index, instruction in enumerate(function.instructions) if is_shared(instruction)]
 
 
 def _reads_own(function: Function, barrier: int, before: Sequence[int], after: Sequence[int]) -> bool:
@@ -333,8 +333,11 @@ def _accesses(function: Function, start: int, barriers: set[int], *, backwards: 
             result.append(index)
         else:
             ways = owner.predecessors if backwards else tuple(block_id for block_id, _ in owner.successors)
-            for other in (function.blocks[successor] for successor in ways if successor not in visited):
-                visited.add(other.id)
+            for successor in ways:
+                if successor in visited:
+                    continue
+                visited.add(successor)
+                other = function.blocks[successor]
                 whole = range(other.start, other.end)
                 pending.append((other, whole[::-1] if backwards else whole))
     return result

@@ -214,9 +214,10 @@ class _Web:
         """
         if self._short:
             before = _location(self._function, self._start)
-            behind = (index for index in sorted((*self._taken, *self._users)) if index > self._start)
-            candidates = (index for index in behind if _location(self._function, index) != before)
-            return next(candidates, self._start)
+            behind = [index for index in sorted((*self._taken, *self._users)) if index > self._start]
+            return next(
+                (index for index in behind if _location(self._function, index) != before), self._start
+            )
         lines = Counter(_location(self._function, index) for index in sorted(self._taken))
         line = lines.most_common(1)[0][0]
         on_line = [index for index in sorted(self._taken) if _location(self._function, index) == line]

@@ -107,8 +107,8 @@ class Traffic:
         misses = profile.metric(_L1_MISSES)
         if misses is not None:
             return misses + (profile.metric(_L1_STORES) or 0.0)
-        sectors = (profile.metric(name) for name in _L2_FROM_L1)
-        return next((value for value in sectors if value is not None), None)
+        values = map(profile.metric, _L2_FROM_L1)
+        return next((value for value in values if value is not None), None)
 
     def dram_sectors(self, profile: KernelProfile) -> float | None:
         """Sectors read from and written to DRAM."""
