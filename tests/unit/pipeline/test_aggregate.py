@@ -378,7 +378,7 @@ def test_what_each_rank_has_at_each_place_is_kept_by_place(ranks: list[Path], tm
     assert at_line == [(rank, 5 + rank, 2) for rank in range(4)]
     assert whole == sorted(whole)
     summed = load_profile(tmp_path / "whole")
-    assert sum(row[5] for row in whole) == sum(one.total_samples for one in summed.kernels)  # type: ignore[misc]
+    assert sum(row[5] for row in whole) == sum(one.total_samples for one in summed.kernels)  # type: ignore[misc] # rows of a table
     parts = [made(ranks[2:], "later"), made(ranks[:2], "earlier")]
     assert cells_of(made(parts, "merged", merge=True)) == whole
     aggregate(ranks[:2], tmp_path / "without")
