@@ -21,8 +21,8 @@ each kernel and copy, with their times.
   gpadvisor tree run.ncu-rep --view bottom-up   each function, who calls it
   gpadvisor tree run.ncu-rep --metric 'stalled = latency / samples'
   gpadvisor tree run.ncu-rep --format speedscope -o run.json
-  gpadvisor tree run.ncu-rep --timeline run.sqlite   below the host's ways to all launches
-  gpadvisor tree run.sqlite                     the host's ways to GPU work, with times
+  gpadvisor tree run.ncu-rep --timeline run.sqlite   below the host's ways
+  gpadvisor tree run.sqlite                     a traced run, with times
   gpadvisor tree proton.hatchet                 times by context
 """
 
