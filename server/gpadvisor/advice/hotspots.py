@@ -17,7 +17,7 @@ from gpadvisor.estimators.stall_elimination import elimination_equation
 from gpadvisor.evidence.queries import Mask, Rows, causes
 from gpadvisor.model.advice import Category, Hotspot, Match, StaticSite
 from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass
-from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.ids import FunctionId, SourceLocation
 
 SHOWN: Final = 5
 """As many as the original lists for one suggestion."""
@@ -36,7 +36,7 @@ def hotspots(
     weight = blame.rows.latency[rows] if by_latency else blame.rows.samples[rows]
     heavy = rows[weight > 0]
     ranked = heavy[np.lexsort((heavy, -weight[weight > 0]))]
-    top = list(ranked[:limit])
+    top = _of_each_line(context, blame, ranked, limit)
     if top and not any(_has_line(context, blame, row) for row in top):
         # Samples may gather in a routine of the compiler's: a reader wants the line that calls it.
         top[-1:] = [next((row for row in ranked[limit:] if _has_line(context, blame, row)), top[-1])]
@@ -49,6 +49,25 @@ def hotspots(
     if category is Category.NOTE:  # without an optimizer there is nothing that these stalls would go by
         return tuple(replace(hotspot, speedup=None) for hotspot in result)
     return tuple(result)
+
+
+def _of_each_line(context: KernelContext, blame: Blame, ranked: Rows, limit: int) -> list[int]:
+    """The heaviest row of each line before a second one of any: words and fixes go by their lines."""
+    functions = context.program.functions
+    lines, first, more = set[tuple[int, SourceLocation]](), list[int](), list[int]()
+    for row in ranked.tolist():
+        number, index = int(blame.rows.function[row]), int(blame.rows.use_index[row])
+        entry = own_line(functions[number], index) if number < len(functions) else None
+        if entry is None or (number, entry.location) not in lines:
+            first.append(row)
+        else:
+            more.append(row)
+        if entry is not None:
+            lines.add((number, entry.location))
+        if len(first) == limit:
+            return first
+    shown = {*first, *more[: limit - len(first)]}
+    return [row for row in ranked.tolist() if row in shown]
 
 
 def _at_place(context: KernelContext, blame: Blame, match: Match, rows: Rows) -> Mask:

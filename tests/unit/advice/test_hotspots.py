@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.advice.hotspots import hotspots
+from gpadvisor.evidence.queries import regions
 from gpadvisor.model.advice import Match
 from gpadvisor.rules import fast_math
 
@@ -25,3 +27,18 @@ def test_a_line_of_the_source_is_among_them_where_samples_gather_in_a_routine() 
     assert spots[1].use is not None
     assert spots[1].use.location is not None
     assert spots[1].use.location.line == 7
+
+
+def test_each_line_is_shown_before_a_second_place_of_one() -> None:
+    text = "a| MUFU.EX2 R2, R4 // 7\nb| MUFU.EX2 R3, R5 // 7\nc| MUFU.EX2 R6, R8 // 9\nEXIT"
+    rows = [Row("wait", "a", 500, 400), Row("wait", "b", 400, 300), Row("wait", "c", 10, 9)]
+    context = context_of(listing(text), rows)
+    assert context.blame is not None
+    found = Match(
+        title="", advice="", regions=regions(context.blame, context.program, context.kernel, np.arange(3))
+    )
+    shown = [
+        [spot.samples for spot in hotspots(context, found, fast_math.OPTIMIZER.category, limit)]
+        for limit in (1, 2, 3)
+    ]
+    assert shown == [[500], [500, 10], [500, 400, 10]]
