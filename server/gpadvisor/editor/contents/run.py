@@ -18,6 +18,7 @@ from gpadvisor.model.finding import (
     EditorAnalysis,
     FileAnalysis,
     Finding,
+    NoteCode,
     Place,
     Related,
     ToolNote,
@@ -33,7 +34,6 @@ from gpadvisor.report.run_findings import fingerprint, place_words
 from gpadvisor.source.facts import MARKER, SuppressionComment
 
 _ID_DIGITS: Final = 16
-_NOTE: Final = "GPA900"
 
 
 def show_run(trace: Path, request: Request, progress: Progress, cache: Cache) -> EditorAnalysis:
@@ -147,4 +147,4 @@ def _nowhere(found: Sequence[RunFinding], trace: str) -> ToolNote:
         f"{plural(len(found), 'finding')} on host code, best {gain(best.speedup)} of the whole run:"
         f" {best.name}, on no line of a file here ({file_name(trace)}): {why}. gpadvisor idle tells all."
     )
-    return ToolNote(code=_NOTE, message=clean(text), place=None)
+    return ToolNote(code=NoteCode.OTHER, message=clean(text), place=None)
