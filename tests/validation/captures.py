@@ -13,13 +13,18 @@ import tarfile
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from gpadvisor.model.profile import Profile
+from gpadvisor.model.profile import KernelProfile, Profile
+from gpadvisor.model.timeline import Timeline
 from gpadvisor.store import load_profile
+from gpadvisor.store.timeline.recorded import read_recorded, recorded_notes
 
 MAX_MEMBER_BYTES = 64 << 20
+VERSIONS = ("before", "after")
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "captures"
 """Where committed archives lie, once there are some."""
 
@@ -60,7 +65,9 @@ def measured_speedups(folder: Path = FOLDER) -> Mapping[tuple[str, str], Measure
     for place in (folder, *sorted(entry for entry in folder.glob("*") if entry.is_dir())):
         captures = Captures(place)
         gpu = captures.gpu
-        for pair in captures.pairs() if gpu is not None else ():
+        if gpu is None:
+            continue
+        for pair in captures.pairs():
             low, high = pair.spread
             found[pair.kernel, gpu.arch] = Measured(gpu=gpu.name, speedup=pair.speedup, low=low, high=high)
     return found
@@ -113,13 +120,13 @@ class Captures:
             if name.endswith(".failed")
         }
 
+    def kernels(self) -> list[str]:
+        """Every kernel that was to be measured."""
+        return sorted(self._entries)
+
     def times(self, kernel: str, version: str) -> tuple[float, ...]:
         """Milliseconds of each timed launch; empty where there are none."""
-        return _milliseconds(self._files.get(f"{kernel}/{version}/times.jsonl", b""))
-
-    def kernels(self) -> list[str]:
-        """Every kernel that left something."""
-        return sorted({name.partition("/")[0] for name in self._files if "/" in name})
+        return self._times.get(f"{kernel}-{version}", ())
 
     def pairs(self) -> Iterator[Pair]:
         """Kernels of which both versions were timed."""
@@ -129,34 +136,91 @@ class Captures:
                 yield Pair(kernel=kernel, before=before, after=after)
 
     def report(self, kernel: str, version: str) -> Profile | None:
-        """Nsight Compute's report; None where there is none."""
-        data = self._files.get(f"{kernel}/{version}/report.ncu-rep")
-        if data is None:
-            return None
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "report.ncu-rep"
-            path.write_bytes(data)
-            return load_profile(path)
+        """Nsight Compute's launch of it; None where there is none."""
+        for profile in self._reports:
+            launches = self._launches(profile, kernel)
+            if launches:  # one of each version, in their order
+                return replace(profile, kernels=(launches[VERSIONS.index(version)],))
+        return None
 
     def collection(self, kernel: str, version: str, mode: str) -> tuple[Profile, Overhead] | None:
-        """The injection library's collection with its overhead; None where there is none."""
-        data = self._files.get(f"{kernel}/{version}/{mode}.tar")
-        if data is None:
-            return None
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            (folder / "c.tar").write_bytes(data)
-            with tarfile.open(folder / "c.tar") as archive:
-                archive.extractall(folder / "collection", filter="data")
-            lines = (folder / "collection/times.jsonl").read_bytes()
-            (folder / "collection/times.jsonl").unlink()
-            wall = next(row for row in map(json.loads, lines.splitlines()) if "wall_seconds" in row)
-            overhead = Overhead(
-                kernels=statistics.median(_milliseconds(lines))
-                / statistics.median(self.times(kernel, version)),
-                process=wall["wall_seconds"] / wall["wall_seconds_without"],
-            )
-            return load_profile(folder / "collection"), overhead
+        """What the injection library saw of it, and its overhead; None where there is none."""
+        for collected in self._collections.get(mode, ()):
+            times = collected.times.get(f"{kernel}-{version}")
+            if times:
+                usual = statistics.median(self.times(kernel, version))
+                found = replace(collected.profile, kernels=self._launches(collected.profile, kernel))
+                return found, Overhead(kernels=statistics.median(times) / usual, process=collected.process)
+        return None
+
+    def timelines(self) -> Iterator[tuple[Timeline, tuple[str, ...]]]:
+        """What was recorded without samples, with what was noted."""
+        for name, data in sorted(self._files.items()):
+            if name.endswith("/timeline.tar"):
+                with _unpacked(data) as folder:
+                    yield read_recorded(folder), tuple(recorded_notes(folder))
+
+    def _launches(self, profile: Profile, kernel: str) -> tuple[KernelProfile, ...]:
+        return tuple(one for one in profile.kernels if one.launch.kernel == self._entries[kernel])
+
+    @cached_property
+    def _entries(self) -> Mapping[str, str]:
+        found: dict[str, str] = json.loads(self._files.get("kernels.json", b"{}"))
+        return found
+
+    @cached_property
+    def _times(self) -> Mapping[str, tuple[float, ...]]:
+        files = [data for name, data in self._files.items() if name.endswith("/times.jsonl")]
+        return {name: times for data in files for name, times in _milliseconds(data).items()}
+
+    @cached_property
+    def _reports(self) -> list[Profile]:
+        found = []
+        for name, data in sorted(self._files.items()):
+            if name.endswith("/report.ncu-rep"):
+                with tempfile.TemporaryDirectory() as folder:
+                    path = Path(folder) / "report.ncu-rep"
+                    path.write_bytes(data)
+                    found.append(load_profile(path))
+        return found
+
+    @cached_property
+    def _collections(self) -> Mapping[str, list[_Collected]]:
+        found: dict[str, list[_Collected]] = {}
+        for name, data in sorted(self._files.items()):
+            mode = PurePosixPath(name).stem
+            if not name.endswith(".tar") or mode == "timeline":
+                continue
+            with _unpacked(data) as folder:
+                lines = (folder / "times.jsonl").read_bytes()
+                (folder / "times.jsonl").unlink()
+                wall = next(row for row in map(json.loads, lines.splitlines()) if "wall_seconds" in row)
+                found.setdefault(mode, []).append(
+                    _Collected(
+                        profile=load_profile(folder),
+                        times=_milliseconds(lines),
+                        process=wall["wall_seconds"] / wall["wall_seconds_without"],
+                    )
+                )
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Collected:
+    """One process under the injection library."""
+
+    profile: Profile
+    times: Mapping[str, tuple[float, ...]]
+    process: float  # its wall time with the library to without it
+
+
+@contextmanager
+def _unpacked(data: bytes) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / "c.tar").write_bytes(data)
+        with tarfile.open(Path(name) / "c.tar") as archive:
+            archive.extractall(Path(name) / "collection", filter="data")
+        yield Path(name) / "collection"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,12 +246,15 @@ def overlap(one: Mapping[str, float], other: Mapping[str, float]) -> float:
     return sum(min(share, other.get(name, 0.0)) for name, share in one.items())
 
 
-def _milliseconds(lines: bytes) -> tuple[float, ...]:
-    for line in lines.splitlines():
-        row = json.loads(line)
+def _milliseconds(lines: bytes) -> Mapping[str, tuple[float, ...]]:
+    """By kernel and version, as their libraries are named."""
+    found: dict[str, tuple[float, ...]] = {}
+    library = ""
+    for row in map(json.loads, lines.splitlines()):
+        library = row.get("library", library).removesuffix(".so")
         if "milliseconds" in row:
-            return tuple(float(value) for value in row["milliseconds"])
-    return ()
+            found[library] = tuple(map(float, row["milliseconds"]))
+    return found
 
 
 def _print(captures: Captures) -> None:
@@ -199,7 +266,7 @@ def _print(captures: Captures) -> None:
         print(f"  {pair.kernel:22} {pair.speedup:6.3f}x  {low:6.3f} to {high:6.3f}")
     print("\ncollectors: overlap of the stall reasons with Nsight Compute's, and overhead of each mode")
     for kernel in captures.kernels():
-        for version in ("before", "after"):
+        for version in VERSIONS:
             report = captures.report(kernel, version)
             for mode in ("continuous", "serialized"):
                 found = captures.collection(kernel, version, mode)
