@@ -47,6 +47,7 @@ class ProblemCode(Kind):
     UNKNOWN_TIME_COVERAGE = "unknown_time_coverage"  # kernels that were not asked for were not timed
     NOT_PICKED = "not_picked"  # collected beside the launches that were asked for
     SUM_OVER_RANKS = "sum_over_ranks"  # of many profiles, see gpadvisor aggregate
+    MIXED_PROFILES = "mixed_profiles"  # a sum of several programs, builds or devices
     SLOW_RANKS = "slow_ranks"  # some ranks take longer than others
     NOT_IN_TIMELINE = "not_in_timeline"  # a kernel that the traced run did not launch
     LOWER_EVIDENCE = "lower_evidence"  # a collector was refused PC samples and took what it could get

@@ -217,6 +217,7 @@ def _absent(advice: Advice, _kernels: Sequence[KernelAdvice]) -> str:
 
 _SENTENCES: Final[dict[ProblemCode, Sentence]] = {
     ProblemCode.SUM_OVER_RANKS: _message(ProblemCode.SUM_OVER_RANKS),
+    ProblemCode.MIXED_PROFILES: _message(ProblemCode.MIXED_PROFILES),
     ProblemCode.SLOW_RANKS: _message(ProblemCode.SLOW_RANKS),
     ProblemCode.NOT_IN_TIMELINE: lambda advice, kernels: (
         f"Not in the timeline{_in(advice, kernels)}: what a change is worth for the run is not known."

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import io
 import json
 import zipfile
@@ -243,6 +244,39 @@ def test_other_devices_and_programs_stay_apart(ranks: list[Path], tmp_path: Path
     assert "3 commands were profiled: ./app" in said
     assert "./other" in said
     assert "2 kinds of device" in said
+
+
+def test_programs_in_one_folder_are_told_and_none_is_a_slow_rank(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of another program with other kernels, and of another build of the same."""
+    first = rank_profile({1: (50, 2)}, (1000.0,))
+    (kernel,) = first.kernels
+    foreign = dataclasses.replace(
+        kernel, launch=dataclasses.replace(kernel.launch, kernel="f", demangled="f")
+    )
+    built = dataclasses.replace(kernel, binary=hashlib.sha256(b"other").hexdigest())
+    for profiles, told in (
+        (
+            [first, dataclasses.replace(first, kernels=(foreign,))],
+            "2 programs, which have no kernel in common",
+        ),
+        (
+            [first, dataclasses.replace(first, kernels=(built,), binaries={str(built.binary): b"other"})],
+            "code are in",
+        ),
+    ):
+        folder = tmp_path / told[:4].strip()
+        folder.mkdir()
+        files = [write_rank(folder, rank, profile) for rank, profile in enumerate(profiles)]
+        aggregate(files, folder / "all.gpadvisor")
+        profile = load_profile(folder / "all.gpadvisor")
+        assert told in " ".join(
+            one.message for one in profile.problems if one.code is ProblemCode.MIXED_PROFILES
+        )
+        assert all(one.slowest is None for one in profile.kernels)
+        assert main(["advise", str(folder / "all.gpadvisor")]) == 0
+        assert told[:10] in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_slow_node_and_slow_data_are_told_apart(tmp_path: Path) -> None:

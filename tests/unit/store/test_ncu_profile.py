@@ -339,6 +339,7 @@ def test_counters_that_are_no_number_are_told() -> None:
         "l1tex__hits.avg": nan,
         "lts__success_rate.pct": nan,
         "pmsampling:x": nan,
+        "derived_tempMetric4": nan,
     }
     (kernel,) = read(dataclasses.replace(SPEC, external={}, metrics=values))
     assert [(problem.code, problem.message) for problem in kernel.problems] == [

@@ -36,6 +36,7 @@ from gpadvisor.store.ncu.report_problems import COLLECT_COMMAND, COLLECT_SECTION
 # Values under these prefixes are lists of metric names or series over time, not values of the launch.
 _NO_SCALARS: Final = ("group:", "breakdown:")
 _TIMELINES: Final = ("warpsampling:", "pmsampling:", "timeline:")
+_INTERMEDIATE: Final = "derived_tempMetric"  # of the tool's own formulas: their results have names
 _BY_NAME: Final = "sass__"
 _QUOTIENTS: Final = (".pct", ".ratio")  # no number where nothing was counted that they divide by
 _NAMED: Final = 3
@@ -193,7 +194,7 @@ def _not_measured(scalars: Mapping[str, MetricValue]) -> tuple[Problem, ...]:
         for name, value in scalars.items()
         if isinstance(value, float)
         and not math.isfinite(value)
-        and not name.startswith(_TIMELINES)
+        and not name.startswith((*_TIMELINES, _INTERMEDIATE))
         and not name.endswith(_QUOTIENTS)
     ]
     if not names:

@@ -52,7 +52,8 @@ def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
     ]
     _launches(kernels, times)
     _metrics(connection, kernels)
-    problems = _compare(kernels, times, members, by)
+    mixed = _mixed(reading, kernels, times)
+    problems = _compare(kernels, times, members, by, is_one=not mixed)
     parts = Parts(
         document={
             "profile": _profile(reading, members),
@@ -60,7 +61,7 @@ def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
             "sources": [reading.documents[key] for key in sorted(reading.documents)],
             "problems": [
                 _sum(members, by, reading.kernels.failed),
-                *_mixed(reading, kernels),
+                *mixed,
                 *problems,
                 *_told(reading),
             ],
@@ -94,11 +95,14 @@ def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
 
 
 def _compare(
-    kernels: Sequence[Document], times: Sequence[Document], members: Sequence[Member], by: By
+    kernels: Sequence[Document], times: Sequence[Document], members: Sequence[Member], by: By, *, is_one: bool
 ) -> list[Document]:
-    """What ranks differ in, of the run; what is of a kernel is added to it."""
+    """What ranks differ in, of the run; what is of a kernel is added to it.
+
+    Of several programs no rank is the slowest.
+    """
     labels, matrix = times_by_rank(times, members, len(kernels), by)
-    slowest = slowest_rank(matrix, labels, by)
+    slowest = slowest_rank(matrix, labels, by) if is_one else None
     if slowest is not None and all(row["time_ns"] is not None for row in times):
         for kernel, share in zip(kernels, slowest[1].tolist(), strict=True):
             kernel["metrics"] |= {SLOWEST: slowest[0], SLOWEST_SHARE: share}
@@ -247,22 +251,46 @@ def _sum(members: Sequence[Member], by: By, failed: int) -> Document:
     }
 
 
-def _mixed(reading: Reading, kernels: Sequence[Document]) -> list[Document]:
-    """Several programs, or devices, in one sum."""
+def _mixed(reading: Reading, kernels: Sequence[Document], times: Sequence[Document]) -> list[Document]:
+    """Several programs, builds or devices in one sum."""
     commands = sorted({file.manifest["profile"]["command"] or "" for file in reading.added} - {""})
     devices = sorted({kernel["device"]["name"] or kernel["device"]["arch"] for kernel in kernels})
+    programs, builds = _programs(kernels, times), _builds(kernels)
     differences = []
     if len({command.split()[0] for command in commands if command.split()}) > 1:
         differences.append(f"{len(commands)} commands were profiled: {_list(commands)}")
+    elif programs > 1:
+        differences.append(f"the profiles are of {programs} programs, which have no kernel in common")
     if len(devices) > 1:
         differences.append(f"the profiles are of {len(devices)} kinds of device: {_list(devices)}")
+    if builds:
+        differences.append(f"kernels of one name and other machine code are in the profiles: {_list(builds)}")
     return [
         {
-            "code": ProblemCode.MIXED_CONFIGURATIONS.value,
+            "code": ProblemCode.MIXED_PROFILES.value,
             "message": f"{text}; kernels are added up where machine code and device are the same",
         }
         for text in differences
     ]
+
+
+def _programs(kernels: Sequence[Document], times: Sequence[Document]) -> int:
+    """How many groups of profiles there are of which none has a kernel's name of another."""
+    import networkx as nx  # noqa: PLC0415 a heavy import that reading a snapshot does not need
+
+    pairs = nx.Graph()
+    pairs.add_edges_from((int(row["rank"]), kernels[row["k"]]["launch"]["kernel"]) for row in times)
+    return int(nx.number_connected_components(pairs))
+
+
+def _builds(kernels: Sequence[Document]) -> list[str]:
+    """Names that stand for several machine codes on one device."""
+    binaries: dict[tuple[str, str], set[str]] = {}
+    for kernel in kernels:
+        if kernel["binary"] is not None:
+            key = kernel["launch"]["demangled"] or kernel["launch"]["kernel"], kernel["device"]["arch"]
+            binaries.setdefault(key, set()).add(kernel["binary"])
+    return sorted({name.partition("(")[0] for (name, _), found in binaries.items() if len(found) > 1})
 
 
 def _list(names: Sequence[str]) -> str:
@@ -276,7 +304,7 @@ def _told(reading: Reading) -> list[Document]:
     ours = {
         ProblemCode.SUM_OVER_RANKS.value,
         ProblemCode.SLOW_RANKS.value,
-        ProblemCode.MIXED_CONFIGURATIONS.value,
+        ProblemCode.MIXED_PROFILES.value,
     }
     for file in reading.added:
         for problem in file.manifest["problems"]:
