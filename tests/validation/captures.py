@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the capture kit brought home: measured times, the collectors beside each other, their overhead.
+"""What the capture kit brought home: advice beside what the cure gave, the collectors, their overhead.
 
-``python -m tests.validation.captures FOLDER`` prints it.
+``python -m tests.validation.captures FOLDER`` prints it; without a folder, of what is committed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import statistics
 import sys
 import tarfile
 import tempfile
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,13 +19,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from gpadvisor.model.profile import KernelProfile, Profile
+from tests.validation import pairs
+
+from gpadvisor.model.profile import KernelProfile, Launch, Profile
 from gpadvisor.model.timeline import Timeline
 from gpadvisor.store import load_profile
 from gpadvisor.store.timeline.recorded import read_recorded, recorded_notes
 
 MAX_MEMBER_BYTES = 64 << 20
 VERSIONS = ("before", "after")
+GAIN = 1.03
+KERNELS = Path(__file__).resolve().parents[2] / "fixtures/kernels"
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "captures"
 """Where committed archives lie, once there are some."""
 
@@ -79,6 +84,33 @@ class Gpu:
 
     name: str
     arch: str  # "sm_90"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cure:
+    """Both versions of a kernel under Nsight Compute."""
+
+    kernel: str
+    report: Path
+    before: Launch
+    after: Launch
+
+    @property
+    def pair(self) -> pairs.Pair:
+        """As the pairs of other people's reports."""
+        table = tomllib.loads((KERNELS / self.kernel / "kernel.toml").read_text(encoding="utf-8"))
+        assert self.before.duration_ns
+        assert self.after.duration_ns
+        return pairs.Pair(
+            name=self.kernel,
+            repository="fixtures/kernels",
+            report=self.report,
+            launch=self.before.index,
+            change=table["title"],
+            achieved=self.before.duration_ns / self.after.duration_ns,
+            accepted=frozenset({table["plants"]}),
+            same_code=f"{self.report.name}:{self.before.index}",
+        )
 
 
 class Captures:
@@ -142,6 +174,19 @@ class Captures:
             if launches:  # one of each version, in their order
                 return replace(profile, kernels=(launches[VERSIONS.index(version)],))
         return None
+
+    def cures(self, folder: Path) -> Iterator[Cure]:
+        """Each kernel whose versions are in one report, which is written to the folder."""
+        for name, data in sorted(self._files.items()):
+            if not name.endswith("/report.ncu-rep"):
+                continue
+            path = folder / f"{PurePosixPath(name).parent}.ncu-rep"
+            path.write_bytes(data)
+            profile = load_profile(path)
+            for kernel in self.kernels():
+                launches = [one.launch for one in self._launches(profile, kernel)]
+                if len(launches) == len(VERSIONS):
+                    yield Cure(kernel=kernel, report=path, before=launches[0], after=launches[1])
 
     def collection(self, kernel: str, version: str, mode: str) -> tuple[Profile, Overhead] | None:
         """What the injection library saw of it, and its overhead; None where there is none."""
@@ -264,6 +309,7 @@ def _print(captures: Captures) -> None:
     for pair in captures.pairs():
         low, high = pair.spread
         print(f"  {pair.kernel:22} {pair.speedup:6.3f}x  {low:6.3f} to {high:6.3f}")
+    _print_advice(captures)
     print("\ncollectors: overlap of the stall reasons with Nsight Compute's, and overhead of each mode")
     for kernel in captures.kernels():
         for version in VERSIONS:
@@ -282,8 +328,32 @@ def _print(captures: Captures) -> None:
         print(f"failed: {step}: {why}")
 
 
+def _print_advice(captures: Captures) -> None:
+    """What is said of each first version beside what the cure gave, by Nsight Compute's durations."""
+    with tempfile.TemporaryDirectory() as folder:
+        measured = sorted((cure.pair for cure in captures.cures(Path(folder))), key=lambda pair: pair.name)
+        found = pairs.outcomes(measured)
+    gained = [one for one in found if one.pair.achieved >= GAIN]
+    print(f"\nadvice beside what the cure gave\n{pairs.HEAD}")
+    print(pairs.summary(f"gained {GAIN}x or more", gained))
+    print(pairs.summary("gained less", [one for one in found if one.pair.achieved < GAIN]))
+    for one in found:
+        low, high = one.ends
+        said = (
+            "not offered"
+            if one.cure is None
+            else f"{one.expected:.2f}x ({low:.2f}-{high:.2f}), place {one.rank}"
+        )
+        (code,) = one.pair.accepted
+        print(
+            f"  {one.pair.name:20} {code} gave {one.pair.achieved:7.2f}x  {said}; most told {one.best:.2f}x"
+        )
+
+
 if __name__ == "__main__":
-    found = Captures(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
-    if not found:
-        sys.exit("no captures there; fixtures/capture/README.md says how to take them")
-    _print(found)
+    places = [Path(sys.argv[1])] if len(sys.argv) > 1 else sorted(filter(Path.is_dir, FOLDER.iterdir()))
+    for place in places:
+        found = Captures(place)
+        if not found:
+            sys.exit(f"no captures in {place}; fixtures/capture/README.md says how to take them")
+        _print(found)
