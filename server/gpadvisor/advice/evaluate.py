@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from gpadvisor.advice.language import in_language, language_of
 from gpadvisor.analyzer.places import is_library
+from gpadvisor.estimators.contention import contention
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.matched import matched_latency, matched_samples
 from gpadvisor.estimators.parallel import is_estimable
@@ -31,6 +32,9 @@ class EstimatedMatch:
         return self.optimizer.code
 
 
+_IN_FLIGHT: Final = frozenset({Category.LATENCY_HIDING, Category.PARALLEL})
+"""Rules that have more loads or warps wait at once, which a queue at one place does not shorten."""
+
 Evaluated: TypeAlias = tuple[tuple[EstimatedMatch, ...], tuple[Rejection, ...]]
 """What all optimizers answered about one kernel."""
 
@@ -42,6 +46,7 @@ def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluat
     """
     no_code = context.blame is None and not context.program.functions
     language = language_of(context.program, context.kernel)
+    held = contention(context)
     findings: list[EstimatedMatch] = []
     rejections: list[Rejection] = []
     for optimizer in sorted(optimizers, key=_code):
@@ -52,6 +57,10 @@ def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluat
         if context.program.debug_build and optimizer.optimized_only:
             reason = "the code is a debug build (-G), in which the compiler leaves what it would else change"
             rejections.append(Rejection(code=optimizer.code, reason=reason, looked=False))
+            continue
+        if held is not None and optimizer.category in _IN_FLIGHT:
+            reason = f"{held.words}: what is in flight besides waits behind them"
+            rejections.append(Rejection(code=optimizer.code, reason=reason))
             continue
         answer = optimizer.match(context)
         if isinstance(answer, Rejection):

@@ -19,6 +19,7 @@ from gpadvisor.advice.scopes import scope_summaries
 from gpadvisor.advice.shown import DEFAULT_THRESHOLDS, Thresholds
 from gpadvisor.advice.told import Told, choose
 from gpadvisor.advice.verdict import UNKNOWN, Limit, beside_the_launch, limit_of, limiting, verdict
+from gpadvisor.estimators.contention import MEETING, contention
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.half_rate import at_half_rate
 from gpadvisor.estimators.launches import is_as_short_as_a_launch
@@ -184,6 +185,8 @@ def _behind(context: KernelContext, stalls: Sequence[StallSummary], matches: Seq
     if blame is None or first is None or not first.samples:
         return ""
     indices = [index for index, stall_reason in enumerate(blame.reasons) if stall_reason.name == first.reason]
+    if contention(context) is not None:
+        return MEETING
     if not any(blame.reasons[position].stall_class in _SYMPTOMS for position in indices):
         return ""
     rows, mask = blame.rows, np.isin(blame.rows.reason, indices)

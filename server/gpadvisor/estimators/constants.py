@@ -82,6 +82,11 @@ SERIAL: Final = Constant(
     Ground.PAIRS,
     "operations a cycle; one word takes 0.32 (cy-atomic-base-v1), fewer beside others",
 )
+FLOAT_ATOMIC: Final = Constant(
+    3.0,
+    Ground.PAIRS,
+    "cycles of an L2 slice for each addition of a float; one word took 0.32 a cycle (sm_86), 0.33 (sm_90)",
+)
 SHARED_OPERANDS: Final = Constant(
     4.0, Ground.COMPUTED, "threads load a value, for tiles of 2 x 2 to halve that"
 )
@@ -117,7 +122,9 @@ RUN_TO_RUN: Final = Constant(
 SPREAD: Final = Constant(
     0.75, Ground.PAIRS, "of ln(expected) at a low end; eleven cured by coalesced accesses have 0.84 at least"
 )
-MOST_MEASURED: Final = Constant(28.0, Ground.PAIRS, "no measured change gave more (sums before atomics)")
+MOST_MEASURED: Final = Constant(
+    192.0, Ground.PAIRS, "no measured change gave more (counts of a block in shared memory, sm_90)"
+)
 MODEL_OFF: Final = Constant(
     0.12, Ground.PAIRS, "of the cycles: GPUPerf's, in the median of 65 kernels (docs/potential.md)"
 )

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from gpadvisor.evidence.access_shapes import Lie, access_shape
-from gpadvisor.evidence.accesses import is_atomic
+from gpadvisor.evidence.accesses import is_atomic, is_shared
 from gpadvisor.evidence.histograms import is_result_used, words_chosen_by_data
 from gpadvisor.evidence.lanes import active_share, threads_per_warp
 from gpadvisor.evidence.measured import executed_warps, metric
@@ -18,6 +19,9 @@ from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 
 _SECTORS: Final = "memory_l2_theoretical_sectors_global"
+_SENT: Final = tuple(
+    f"lts__t_sectors_srcunit_tex_op_{kind}.sum" for kind in ("red", "atom_dot_alu", "atom_dot_cas")
+)
 _WORDS_PER_SECTOR: Final = SECTOR_BYTES // 4
 _COMPARED: Final = frozenset({"CAS", "CAST"})
 Place: TypeAlias = tuple[FunctionId, int]
@@ -31,7 +35,9 @@ class Atomic:
     index: int
     warps: float = 0.0  # executions; 0 where not counted
     threads: float | None = None  # of a warp that take part; None where not counted
-    meeting: float | None = None  # of them for each word of the sectors that they go to, at least
+    meeting: float | None = (
+        None  # of them for each word: as sectors were sent, else for all words of a sector
+    )
     by_data: bool = False  # whether what was loaded chooses the word
     words: int | None = None  # of a small array in device memory, of which it does
 
@@ -63,13 +69,31 @@ class Atomic:
 
 def atomics_of(program: Program, kernel: str, profile: KernelProfile) -> list[Atomic]:
     """Those of a kernel that were executed, as far as that was counted."""
-    return [
+    found = [
         _atomic(program, profile, function, index)
         for function in kernel_functions(program, kernel)
         for executed in (executed_warps(profile, function),)
         for index, instruction in enumerate(function.instructions)
         if is_atomic(instruction) and (executed is None or executed[index])
     ]
+    turns = _turns(profile, found)
+    return [
+        replace(one, meeting=max(one.meeting, min(turns, one.threads or turns)))
+        if one.meeting is not None and not is_shared(one.function.instructions[one.index])
+        else one
+        for one in found
+    ]
+
+
+def _turns(profile: KernelProfile, atomics: Sequence[Atomic]) -> float:
+    """How often a sector was sent for each time it was addressed: once for each thread at a word."""
+    addressed = 0.0
+    for function in {one.function.id: one.function for one in atomics}.values():
+        sectors = metric(profile, _SECTORS, function)
+        addressed += (
+            0.0 if sectors is None else sum(sectors[one.index] for one in atomics if one.function is function)
+        )
+    return sum(profile.metric(name) or 0.0 for name in _SENT) / addressed if addressed else 0.0
 
 
 def _atomic(program: Program, profile: KernelProfile, function: Function, index: int) -> Atomic:

@@ -48,6 +48,13 @@ the same queue are not counted, so that the gain may be larger. Where the thread
 address, the waits for it are most of all, and no unit is busy, the time falls as the operations do, until the
 next unit is busy: the low end keeps the other waits if the address is not the whole grid's. What the
 operations themselves load on the way to L2 goes with them at the high end; expected is the geometric mean.
+
+Where the report counted what each slice of L2 took, and the fullest is busy with atomic operations while no
+other unit is (one for each cycle is its peak, a float takes three), the waits do not count: whatever waits,
+waits behind it, and rules that have more warps or loads wait are silent. The time is then the largest of what
+is left of the slice's work, of the next unit, and of the latency of a warp's loads one after the other. Left
+is one operation for as many threads as were counted to meet at a word when the warp adds up, one for the
+block at the high end; of a histogram the copies that blocks add at their end.
 """
 
 from __future__ import annotations
@@ -59,10 +66,11 @@ import numpy as np
 
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
+from gpadvisor.estimators.contention import MEETING, ON_THE_WAY, Contention, contention, without_contention
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.estimators.utilisation import L1, L1_DATA, L1_REQUESTS, L1_TO_L2, L2, measured_loads
+from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, is_for_one_thread
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.addresses import is_same_for_all
@@ -88,7 +96,6 @@ from gpadvisor.model.profile import KernelProfile
 
 _CODE: Final = "GPA110"
 _CYCLES: Final = ("lts__cycles_elapsed.max", "gpc__cycles_elapsed.max", "sm__cycles_elapsed.max")
-_ON_THE_WAY: Final = frozenset({L1, L1_DATA, L1_REQUESTS, L1_TO_L2, L2})
 _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 _FLOATS: Final = frozenset({"F16", "F32", "F64", "BF16", "F16x2"})
 
@@ -105,40 +112,45 @@ def _match(context: KernelContext) -> Match | Rejection:
     indices = causes(blame)
     rows = by_place(blame, indices, [atomic.place for atomic in atomics]) & stalled(blame)
     part = share(blame, rows)
-    if part < constants.NOTABLE:
+    held = contention(context)
+    if part < constants.NOTABLE and held is None:
         return Rejection(
             code=_CODE, reason=f"waits due to atomic operations have {percent(part)} of the samples"
         )
     weights = {one.place: samples(blame, rows & by_place(blame, indices, [one.place])) for one in atomics}
+    if not any(weights.values()):
+        weights = {one.place: round(one.warps) for one in atomics}
     worst = max(atomics, key=lambda one: weights[one.place])
     why = _nothing_to_combine(profile, worst)
     if why is not None:
         return Rejection(code=_CODE, reason=f"{line_text(worst.function, worst.index)}: {why}")
     gone = {one.place: _gone(profile, one) for one in atomics}
     mean = sum(weights[place] * gone[place] for place in gone) / sum(weights.values())
-    bound = _serial(context, profile, atomics, mean, part)
+    bound = (
+        without_contention(context, profile, held) if held else _serial(context, profile, atomics, mean, part)
+    )
     return Match(
-        title="atomic operations meet at few addresses"
-        if _meets(worst)
-        else "atomic operations set the pace",
+        title=MEETING if held is not None or _meets(worst) else "atomic operations set the pace",
         cure=_cure(profile, worst),
-        advice=_advice(profile, worst, part),
+        advice=_advice(profile, worst, part, held),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(mean, worst),),
         measured_bound=bound,
-        relieves=_relieves(context, gone, mean),
+        relieves=_relieves(context, gone, mean, held),
     )
 
 
-def _relieves(context: KernelContext, gone: Mapping[Place, float], mean: float) -> tuple[Relief, ...]:
+def _relieves(
+    context: KernelContext, gone: Mapping[Place, float], mean: float, held: Contention | None
+) -> tuple[Relief, ...]:
     """The instructions that go; of the load on the way to L2 none may go with them, or all."""
     instructions = freed(context, gone)
     named = {instruction.resource for instruction in instructions}
     return (
         *instructions,
         *(
-            Relief(resource=name, remaining=1.0, remaining_best=1 - mean)
-            for name in sorted(_ON_THE_WAY - named)
+            Relief(resource=name, remaining=1.0 if held is None else 1 - mean, remaining_best=1 - mean)
+            for name in sorted(ON_THE_WAY - named)
         ),
     )
 
@@ -282,7 +294,7 @@ def _serial(
     after = 1 - gone
     by_warp = max((1 / (one.threads or 1.0) for one in atomics if _meets(one)), default=0.0)
     # The operations load the way to L2, too: of that load none may go with them, or all.
-    busiest = busiest_after([utilisation for utilisation in loads if utilisation.name not in _ON_THE_WAY], ())
+    busiest = busiest_after([utilisation for utilisation in loads if utilisation.name not in ON_THE_WAY], ())
     least = max(after, full.load if busiest is None else busiest.load, constants.LEAST_TIME)
     low = 1 / (max(2 * after, by_warp) + full.load)
     words = "the whole grid shares" if shared else "all threads of a warp share"
@@ -298,7 +310,7 @@ def _serial(
     )
 
 
-def _advice(profile: KernelProfile, worst: Atomic, part: float) -> str:
+def _advice(profile: KernelProfile, worst: Atomic, part: float, held: Contention | None) -> str:
     instruction = worst.function.instructions[worst.index]
     where = f"{instruction.opcode} {line_text(worst.function, worst.index)}"
     sentence = f"{percent(part)} of the samples wait for atomic operations, most of them for {where}"
@@ -306,6 +318,8 @@ def _advice(profile: KernelProfile, worst: Atomic, part: float) -> str:
         sentence += f", where {worst.threads:.0f} threads of a warp go to the same few words"
     elif worst.threads is not None and worst.threads < constants.MEETING:
         sentence += ", which one thread of each warp does"
+    if held is not None:
+        sentence += f"; {held.words}, and loads wait behind them"
     return f"{sentence}: {_cure(profile, worst)}."
 
 

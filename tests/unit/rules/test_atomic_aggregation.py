@@ -9,10 +9,14 @@ from dataclasses import replace
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
+from gpadvisor.advice.evaluate import evaluate
 from gpadvisor.estimators.constants import RUN_TO_RUN
+from gpadvisor.estimators.contention import contention
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.addresses import is_same_for_all
+from gpadvisor.evidence.atomics import atomics_of
 from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.rules.atomic_aggregation import OPTIMIZER
 
 CYCLES = "lts__cycles_elapsed.max"
@@ -242,6 +246,84 @@ def test_a_small_array_gets_a_copy_for_each_block() -> None:
     found = _match(_by_data(".U8", sectors=28))
     assert "a copy for each block in shared memory (256 words)" in found.advice
     assert found.adjustments[0].expected == pytest.approx(1 - 256 * 125 / (32 * 32000))
+
+
+SLICE = "lts__d_atomic_input_cycles_active"
+OF_PEAK = "pct_of_peak_sustained_elapsed"
+SENT = "lts__t_sectors_srcunit_tex_op_red.sum"
+ELAPSED = "sm__cycles_elapsed.max"
+
+
+def _in_one_slice(most: float = 80.0, mean: float = 1.0, **more: float) -> KernelContext:
+    """A loop that counts bytes in device memory: the loads wait, the operations hold them."""
+    code = listing(
+        "LDC.64 R10, c[0x0][0x168] // 18\nS2R R8, SR_TID.X // 18\nload| LDG.E.U8 R2, [R8.64] // 19\n"
+        "to| IMAD.WIDE.U32 R4, R2, 0x4, R10 // 19\nadd| RED.E.ADD.STRONG.GPU [R4.64], R3 // 20\nEXIT"
+    )
+    counted = {SLICE + ".max." + OF_PEAK: most, SLICE + ".avg." + OF_PEAK: mean, L2: 2.0, ISSUE: 0.1}
+    return context_of(
+        code,
+        [Row("long_scoreboard", "to", 980, 980, due_to="load"), Row("selected", "to", 20)],
+        counts=dict.fromkeys(("load", "to", "add"), (320000, 10240000)),
+        pc_metrics={SECTORS: {"load": 320_000.0, "add": 320_000.0}},
+        metrics={**counted, SENT: 10_240_000.0, ELAPSED: 1e7, **more},
+        block=256,
+        grid=400,
+    )
+
+
+def test_a_slice_that_is_full_of_operations_holds_what_waits_for_loads() -> None:
+    """As counts of bytes in device memory: 1.2x was promised by their own waits, measured 192x."""
+    context = _in_one_slice()
+    found = _match(context)
+    estimate = OPTIMIZER.estimate(context, found)
+    assert found.title == "atomic operations meet at few addresses"
+    assert "one slice of L2, which takes 0.80 of them a cycle" in found.advice
+    # Each of 3,200 warps loads 100 times in 10 M cycles; the copies of 256 words are added 8 at a time.
+    assert 50 < estimate.expected <= 1000
+    assert estimate.low == pytest.approx(
+        1 / (0.8 * 0.01 + 0.02 + 100 * 800e-7 + 320_000 * 32 / 80e7), rel=0.1
+    )
+
+
+def test_more_in_flight_behind_a_full_slice_is_not_advised() -> None:
+    found, rejected = evaluate(_in_one_slice(), OPTIMIZERS)
+    assert [one.code for one in found] == ["GPA110"]
+    reasons = {one.code: one.reason for one in rejected}
+    assert all("waits behind them" in reasons[code] for code in ("GPA201", "GPA202", "GPA301", "GPA302"))
+
+
+@pytest.mark.parametrize(
+    ("most", "mean", "more"),
+    [
+        (80.0, 60.0, {}),  # all slices have their part
+        (30.0, 0.4, {}),  # integers: the slice could take three times as many
+        (80.0, 1.0, {L2: 40.0}),  # something else may be what takes the time
+    ],
+)
+def test_a_slice_holds_nothing_that_it_has_time_for(most: float, mean: float, more: dict[str, float]) -> None:
+    assert contention(_in_one_slice(most, mean, **more)) is None
+
+
+def test_a_float_takes_a_slice_three_cycles() -> None:
+    def of(kind: str) -> KernelContext:
+        code = listing(f"to| MOV R4, c[0x0][0x170] // 19\nadd| RED.E.ADD{kind} [R4.64], R2 // 20\nEXIT")
+        metrics = {SLICE + ".max." + OF_PEAK: 33.0, SLICE + ".avg." + OF_PEAK: 0.4, L2: 1.0}
+        return context_of(
+            code, [Row("drain", "add", 500, 500)], counts={"add": (1000, 32000)}, metrics=metrics
+        )
+
+    held = contention(of(".F32.FTZ.RN.STRONG.GPU"))
+    assert held is not None
+    assert held.load == pytest.approx(0.99)
+    assert contention(of(".STRONG.GPU")) is None
+
+
+def test_sectors_sent_again_tell_how_many_threads_meet() -> None:
+    context = _context("R9", 8, metrics={SENT: 64_000.0})
+    assert context.profile is not None
+    (atomic,) = atomics_of(context.program, context.kernel, context.profile)
+    assert atomic.meeting == pytest.approx(8)  # of 8,000 sectors; by their words alone it would be a half
 
 
 def test_where_blocks_have_few_elements_half_of_the_operations_may_stay() -> None:
