@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from gpadvisor.advice.code_refs import code_ref, code_ref_at, own_line
+from gpadvisor.advice.scopes import executed_by_place
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.latency_hiding import hiding_equation
 from gpadvisor.estimators.matched import matched_rows
@@ -18,6 +20,7 @@ from gpadvisor.evidence.queries import Mask, Rows, causes
 from gpadvisor.model.advice import Category, Hotspot, Match, StaticSite
 from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass
 from gpadvisor.model.ids import FunctionId, SourceLocation
+from gpadvisor.model.program import FunctionKind, LineEntry
 
 SHOWN: Final = 5
 """As many as the original lists for one suggestion."""
@@ -46,28 +49,40 @@ def hotspots(
     result = [_hotspot(context, blame, int(row), active.get(int(row))) for row in top]
     if match.place is not None and not spoken_of:
         result.insert(0, _static_hotspot(context, *match.place, _PLACE))
+    elif len(ranked) and not _has_line(context, blame, int(ranked[0])):
+        calls = _calls(context, {int(blame.rows.function[ranked[0]])})
+        lines = {call.use.location for call in calls if call.use is not None} - {None}
+        others = [one for one in result if one.use is None or one.use.location not in lines]
+        result = [*calls, *others][:limit]
     if category is Category.NOTE:  # without an optimizer there is nothing that these stalls would go by
         return tuple(replace(hotspot, speedup=None) for hotspot in result)
     return tuple(result)
 
 
 def _of_each_line(context: KernelContext, blame: Blame, ranked: Rows, limit: int) -> list[int]:
-    """The heaviest row of each line before a second one of any: words and fixes go by their lines."""
+    """The heaviest row of each line before a second one of any: words and fixes go by their lines.
+
+    A routine of the compiler's counts as one line, and stands behind the code that calls it.
+    """
     functions = context.program.functions
-    lines, first, more = set[tuple[int, SourceLocation]](), list[int](), list[int]()
+    lines, first, more = set[tuple[int, SourceLocation | None]](), list[int](), list[int]()
+    called = set[int]()
     for row in ranked.tolist():
         number, index = int(blame.rows.function[row]), int(blame.rows.use_index[row])
-        entry = own_line(functions[number], index) if number < len(functions) else None
-        if entry is None or (number, entry.location) not in lines:
-            first.append(row)
-        else:
-            more.append(row)
-        if entry is not None:
-            lines.add((number, entry.location))
+        function = functions[number] if number < len(functions) else None
+        entry = None if function is None else own_line(function, index)
+        is_routine = function is not None and function.kind is FunctionKind.MATH_HELPER
+        line = number, None if entry is None else entry.location
+        (more if line in lines else first).append(row)
+        if entry is not None or is_routine:
+            lines.add(line)
+        if is_routine:
+            called.add(row)
         if len(first) == limit:
-            return first
+            more = []
+            break
     shown = {*first, *more[: limit - len(first)]}
-    return [row for row in ranked.tolist() if row in shown]
+    return sorted((row for row in ranked.tolist() if row in shown), key=called.__contains__)
 
 
 def _at_place(context: KernelContext, blame: Blame, match: Match, rows: Rows) -> Mask:
@@ -136,6 +151,7 @@ def static_hotspots(
     )
 
 
+_CALL: Final = "calls the compiler's routine, where it waits"
 _PLACE: Final = "what the change is about"
 
 
@@ -151,6 +167,23 @@ def _static_hotspot(context: KernelContext, function: FunctionId, index: int, re
         definition=None,
         use=code_ref(context.program.functions[function], index),
     )
+
+
+def _calls(context: KernelContext, routines: AbstractSet[int]) -> list[Hotspot]:
+    """The lines that call routines of the compiler's, the most executed first."""
+    counts = executed_by_place(context.program, context.profile)
+    sites = [
+        (function.id, call.index)
+        for function in context.program.functions
+        for call in function.calls
+        if call.callee in routines and function.kind is not FunctionKind.MATH_HELPER
+    ]
+    first: dict[LineEntry | tuple[int, int], tuple[FunctionId, int]] = {}
+    for number, index in sorted(sites, key=lambda site: -counts.get(site, 0)):
+        first.setdefault(
+            own_line(context.program.functions[number], index) or (number, index), (number, index)
+        )
+    return [_static_hotspot(context, *site, _CALL) for site in first.values()]
 
 
 def _site_reason(site: StaticSite, counts: Mapping[tuple[int, int], int]) -> str:

@@ -22,6 +22,7 @@ from gpadvisor.estimators.utilisation import active_loads
 from gpadvisor.evidence.queries import function_scope, kernel_scope
 from gpadvisor.model.advice import Rejection, Scope, Suggestion
 from gpadvisor.model.profile import Evidence
+from gpadvisor.model.program import FunctionKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,11 +226,16 @@ def _next_limit(context: KernelContext, finding: EstimatedMatch) -> str:
 
 
 def _scope(context: KernelContext, finding: EstimatedMatch) -> Scope:
-    """The region with the most matched samples, else the function of the first place, else the kernel."""
+    """The region with the most matched samples, else the function of the first place, else the kernel.
+
+    Of a routine of the compiler's the kernel, whose lines call it.
+    """
     match, blame = finding.match, context.blame
+    routines = {one.demangled for one in context.program.functions if one.kind is FunctionKind.MATH_HELPER}
     if match.regions and blame is not None:
         samples = blame.rows.samples
-        return max(match.regions, key=lambda region: int(samples[region.rows].sum())).scope
+        scope = max(match.regions, key=lambda region: int(samples[region.rows].sum())).scope
+        return kernel_scope(context.program, context.kernel) if scope.name in routines else scope
     functions = {site.function for site in match.static_sites}
     if len(functions) == 1:
         return function_scope(context.program, context.program.functions[functions.pop()])
