@@ -156,6 +156,12 @@ def _values(
     return LaneValues(function, form, launch, argument, swapped=swapped)
 
 
+def holds_loaded(function: Function, index: int, register: Register, form: CodeForm, launch: Launch) -> bool:
+    """Whether threads have loaded, each for itself, what a register holds before an instruction."""
+    value = _values(function, form, launch, _ARGUMENTS[0]).register(index, register)
+    return value.lanes is None and value.loaded
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
     """An access to shared memory in which threads of a warp go to different words of one bank."""

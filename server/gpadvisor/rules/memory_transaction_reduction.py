@@ -43,7 +43,8 @@ __shared__ float tile[32][33];                      // 33 instead of 32: columns
 
 If the sectors are as few as the bytes allow, there is nothing to coalesce: then the rule is silent and
 names the unit that is full. Gathers through an index array have no better order unless the data can be
-sorted, and rows that begin between two sectors cost one more for each warp: neither is counted as waste.
+sorted, also where a called function is handed the index, and rows that begin between two sectors cost one
+more for each warp: neither is counted as waste.
 Nor is what a library's own loop accesses, which its callers cannot change. A distance that is an argument is
 taken for a row's length only if as many sectors were counted, and values of a thread are only joined where
 distance or sectors show that a wider access stays aligned. Where nothing of this is known, it is a note.

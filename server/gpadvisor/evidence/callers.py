@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a function that was not inlined gets from its callers, in registers."""
+
+from __future__ import annotations
+
+from gpadvisor.evidence.access_shapes import holds_loaded
+from gpadvisor.evidence.accesses import is_memory
+from gpadvisor.evidence.arrays import address_registers
+from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import Register
+from gpadvisor.model.profile import Launch
+from gpadvisor.model.program import Function, FunctionKind, Program
+
+
+def is_chosen_by_callers_data(program: Program, function: Function, index: int, launch: Launch) -> bool:
+    """Whether some caller hands over what it loaded, and an access's address is made of that."""
+    pending = [(function, register) for register in _handed_over(function, index)]
+    visited = set[tuple[FunctionId, Register]]()
+    while pending:
+        callee, register = pending.pop()
+        if callee.kind is FunctionKind.KERNEL or (callee.id, register) in visited:
+            continue
+        visited.add((callee.id, register))
+        for caller in program.functions:
+            for call in caller.calls:
+                if call.callee != callee.id:
+                    continue
+                if holds_loaded(caller, call.index, register, program.form, launch):
+                    return True
+                pending += [(caller, one) for one in _made_of(caller, call.index, {register})]
+    return False
+
+
+def _handed_over(function: Function, index: int) -> set[Register]:
+    """Registers of the caller that an access's address is made of."""
+    if function.kind is FunctionKind.KERNEL:
+        return set()
+    return _made_of(function, index, {*address_registers(function, index)})
+
+
+def _made_of(function: Function, index: int, registers: set[Register]) -> set[Register]:
+    """Registers as they are at a function's entry, of which others are made at an instruction."""
+    result, visited = set[Register](), set[int]()
+    pending = [(index, register) for register in registers]
+    while pending:
+        use, register = pending.pop()
+        definitions = function.reaching.definitions(use, register)
+        if not definitions:
+            result.add(register)
+        for definition in definitions - visited:
+            visited.add(definition)
+            instruction = function.instructions[definition]
+            if not is_memory(instruction):
+                pending += [(definition, one) for one in instruction.uses]
+    return result

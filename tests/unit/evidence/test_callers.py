@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses of functions that are called: whether what the caller loaded for each thread chooses them."""
+
+from __future__ import annotations
+
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.evidence.callers import is_chosen_by_callers_data
+from gpadvisor.model.advice import Match
+from gpadvisor.rules.memory_transaction_reduction import OPTIMIZER
+
+THREAD = "S2R R0, SR_TID.X\nIMAD.WIDE R8, R0, 0x4, R6\n"
+LOADED = "LDG.E R4, [R8.64]\n"
+LOOKUP = (
+    "F2I.TRUNC.NTZ R2, R4\nIMAD.WIDE R2, R2, 0x10, R6\nat| LDG.E.128 R12, [R2.64] // 9\nRET.REL.NODEC R20"
+)
+THROUGH = ".function middle device\nIADD3 R4, R4, 0x1, RZ\nCALL.REL.NOINC lookup\nRET.REL.NODEC R20\n"
+
+
+def _context(kernel: str, *, through: bool = False) -> KernelContext:
+    text = f".function kernel\n{THREAD}{kernel}CALL.REL.NOINC {'middle' if through else 'lookup'}\nEXIT\n"
+    text += f"{THROUGH if through else ''}.function lookup device\n{LOOKUP}\n"
+    return context_of(
+        listing(text),
+        [Row("lg_throttle", "at", 500, 500), Row("selected", "at", 100)],
+        counts={"at": (1000, 32000)},
+        pc_metrics={
+            "memory_l2_theoretical_sectors_global": {"at": 32000.0},
+            "memory_l2_theoretical_sectors_global_ideal": {"at": 16000.0},
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("kernel", "through", "chosen"),
+    [
+        (LOADED, False, True),
+        (LOADED, True, True),
+        ("MOV R4, R0\n", False, False),  # the thread's number
+        ("MOV R4, c[0x0][0x170]\n", True, False),
+        ("LDG.E R4, [R6.64]\n", False, False),  # one value for all threads
+    ],
+)
+def test_what_each_thread_loaded_is_followed_into_calls(kernel: str, through: bool, chosen: bool) -> None:
+    context = _context(kernel, through=through)
+    lookup = context.program.functions[-1]
+    assert context.profile is not None
+    assert is_chosen_by_callers_data(context.program, lookup, 2, context.profile.launch) is chosen
+
+
+def test_no_order_of_threads_is_advised_where_data_choose_the_address_of_a_called_function() -> None:
+    """As tables that particles look up by their energy: sorting alone brings neighbours together."""
+    assert not getattr(OPTIMIZER.match(_context(LOADED)), "cure", "")
+    found = OPTIMIZER.match(_context("MOV R4, R0\n"))
+    assert isinstance(found, Match)
+    assert "neighbouring threads" in found.cure
