@@ -103,6 +103,7 @@ _ACCESSES: Final = frozenset(
 )
 _READS: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.ATOMIC})
 _WRITES: Final = frozenset({OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
+_COUNTING: Final = frozenset({OpcodeClass.INTEGER, OpcodeClass.INTEGER_MULTIPLY, OpcodeClass.MOVE})
 _TEAMS: Final = frozenset({OpcodeClass.TENSOR, OpcodeClass.MBARRIER})
 _DATA: Final = frozenset(
     {
@@ -283,7 +284,7 @@ class _Values:
                 yield index
 
     def _strides(self) -> Iterator[tuple[int, Origin]]:
-        """Instructions by which a value grows from pass to pass, with what its step is computed from."""
+        """Integer instructions by which a value grows from pass to pass, with what makes its step."""
         graph = nx.DiGraph()
         for index, inputs in enumerate(self.inputs):
             if self.passes[index] and self.function.loop_of[self.function.block_of[index]] >= 0:
@@ -292,6 +293,8 @@ class _Values:
             if len(cycle) == 1 and not graph.has_edge(*(2 * tuple(cycle))):
                 continue
             for index in sorted(cycle):
+                if self.function.instructions[index].info.opclass not in _COUNTING:
+                    continue  # a sum, not a loop's counter
                 step = self.own[index]
                 for one, writers in self.inputs[index].items():
                     if not writers & cycle:

@@ -63,6 +63,11 @@ def test_a_loop_that_steps_by_the_grid() -> None:
     own = _use(FLAT + stride.replace("R8, R8, c[0x0][0xc], RZ", "R8, R8, 0x1, RZ"))
     assert own.grid_stride is None
     assert own.block_stride is not None
+    # A sum of floats is no counter, whatever it adds.
+    floats = stride.replace("again:", "I2F R8, R8\n    again:").replace(
+        "IADD3 R0, R0, R8, RZ", "FADD R0, R8, R0"
+    )
+    assert _use(FLAT + floats).grid_stride is None
     one = _use(FLAT + stride.replace("IMAD R8, R8, c[0x0][0xc], RZ", "MOV R8, 0x1"))
     assert one.block_stride is None
 
