@@ -106,9 +106,10 @@ def without_contention(context: KernelContext, profile: KernelProfile, held: Con
         low=1 / (least + busy + long + shared),
         expected=1 / max(expected, constants.LEAST_TIME),
         high=1 / max(most, other, short, constants.LEAST_TIME),
-        reason=f"{held.words}, while no unit is busier than {100 * busy:.0f} % on average; then it needs "
-        f"{100 * middle:.2g} % of the present time ({100 * least:.2g} to {100 * most:.2g} %), the busiest "
-        f"other unit {100 * other:.2g} %, and a warp's loads one after the other {100 * mean:.2g} %",
+        reason=f"{held.words}, while no unit is busier than {100 * busy:.0f} % on average; added up first, "
+        f"they keep the slice for {100 * middle:.2g} % of the present time ({100 * most:.2g} to "
+        f"{100 * least:.2g} %), the busiest other unit works for {100 * other:.2g} %, and the loads of a "
+        f"warp, one after the other, take {100 * mean:.2g} %",
         elapsed=True,
     )
 
@@ -121,6 +122,9 @@ def _left(profile: KernelProfile, atomic: Atomic) -> tuple[float, float, float]:
     warps = max(1.0, profile.launch.threads_per_block / threads_per_warp(profile))
     in_warp = min(1.0, 1 / (atomic.meeting or 1.0))
     in_block = in_warp / warps
+    added_up = atomic.threads is not None and atomic.threads < constants.MEETING  # in the warp, already
+    if added_up and not (atomic.by_data or atomic.returns):
+        return in_block, in_block, in_block
     if atomic.by_data or atomic.returns:  # other warps of the block may go elsewhere
         return in_warp, in_warp, in_block
     return in_warp, math.sqrt(in_warp * in_block), in_block

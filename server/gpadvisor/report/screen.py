@@ -228,7 +228,9 @@ def _block(page: Page, family: Family, entry: NumberedSuggestion) -> list[str]:
     lead = f"{entry.number:>2}  {won}"
     first, *more = wrap(suggestion.cure or suggestion.advice, page.width, _INDENT, lead)
     lines = [style.heading(lead[:4]) + style.gain(won) + first[len(lead) :], *more]
-    matched = f", {percent(suggestion.importance, 0)} of samples" if suggestion.matched_samples else ""
+    matched = (
+        f", {percent(suggestion.importance, 0)} of samples" if round(100 * suggestion.importance) else ""
+    )
     for words in other_launches(family, entry):
         lines += _labelled(page, "or", words)
     lines += _labelled(page, "cause", f"{suggestion.title}{matched} ({suggestion.code})")

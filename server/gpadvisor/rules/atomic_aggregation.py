@@ -111,8 +111,8 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason="no atomic operation in the code")
     indices = causes(blame)
     rows = by_place(blame, indices, [atomic.place for atomic in atomics]) & stalled(blame)
-    part = share(blame, rows)
     held = contention(context)
+    part = share(blame, rows)
     if part < constants.NOTABLE and held is None:
         return Rejection(
             code=_CODE, reason=f"waits due to atomic operations have {percent(part)} of the samples"
@@ -314,6 +314,8 @@ def _advice(profile: KernelProfile, worst: Atomic, part: float, held: Contention
     instruction = worst.function.instructions[worst.index]
     where = f"{instruction.opcode} {line_text(worst.function, worst.index)}"
     sentence = f"{percent(part)} of the samples wait for atomic operations, most of them for {where}"
+    if part < constants.NOTABLE:
+        sentence = f"Most of the atomic operations are {where}"
     if _meets(worst):
         sentence += f", where {worst.threads:.0f} threads of a warp go to the same few words"
     elif worst.threads is not None and worst.threads < constants.MEETING:

@@ -319,6 +319,25 @@ def test_a_float_takes_a_slice_three_cycles() -> None:
     assert contention(of(".STRONG.GPU")) is None
 
 
+def test_one_thread_of_each_warp_leaves_the_block_to_add_up() -> None:
+    """As sums of warps that meet in four words: nothing waits for the operations, all loads behind them."""
+    code = listing(
+        "load| LDG.E R2, [R8.64] // 18\nto| FADD R2, R2, R3 // 19\n"
+        "add| RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R4.64], R2 // 20\nEXIT"
+    )
+    context = context_of(
+        code,
+        [Row("long_scoreboard", "to", 999, 999, due_to="load"), Row("selected", "to", 1)],
+        counts={"load": (8000, 256_000), "to": (8000, 256_000), "add": (8000, 8000)},
+        metrics={f"{SLICE}.max.{OF_PEAK}": 33.0, f"{SLICE}.avg.{OF_PEAK}": 0.4, L2: 5.0, ELAPSED: 24e3},
+        grid=1000,
+    )
+    found = _match(context)
+    assert found.cure.startswith("combine in the block")
+    assert "0.0 %" not in found.advice
+    assert 5 < OPTIMIZER.estimate(context, found).expected <= 8  # warps of a block
+
+
 def test_sectors_sent_again_tell_how_many_threads_meet() -> None:
     context = _context("R9", 8, metrics={SENT: 64_000.0})
     assert context.profile is not None
