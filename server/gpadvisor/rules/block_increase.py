@@ -46,9 +46,10 @@ their own: then more threads are missing, not more SMs.
 
 Blocks that are only split: the samples that waited for other warps of the SM (throttled, not selected, pipe
 busy) go as far as warps leave the scheduler, at most what GPA Eq. 10 gives; the fullest SM bounds the gain.
-Where a unit of the SM is at its limit, its time falls with the warps that share it. How a kernel's own work
-is divided nobody knows: where its warps do not wait for one another, that is told without a figure, and first
-where half of the SMs or more have nothing.
+Where a unit of the SM is at its limit, or its L1 is busy for 60 % of the time, whose queue shows as waits for
+data, the unit's time falls with the warps that share it. How a kernel's own work is divided nobody knows:
+where its warps do not wait for one another, that is told without a figure, and first where half of the SMs or
+more have nothing.
 More warps at once, by more threads, by passes that become blocks or by two warps for one: the waits of a warp
 are hidden as the issue rate of Eqs. 8 and 9 rises from the warps counted now, the time of the units stays,
 and both overlap. A fuller fullest SM: the blocks of the fullest SM over the mean, no more than was counted as
@@ -62,7 +63,6 @@ from typing import Final
 
 from gpadvisor.analyzer.thread_use import thread_use
 from gpadvisor.estimators import constants
-from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.divided_work import divided, lone_warp, one_thread, one_warp, wider_blocks
 from gpadvisor.estimators.launches import (
@@ -72,9 +72,8 @@ from gpadvisor.estimators.launches import (
     is_as_short_as_a_launch,
     shape,
 )
-from gpadvisor.estimators.parallel import issue_ratio, of_an_sm, parallel
+from gpadvisor.estimators.parallel import issue_ratio, parallel, shared_unit
 from gpadvisor.estimators.uneven_grids import fullest_sm, here, is_even, last_wave, overfull, tail
-from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.launches import Freedom, freedom
 from gpadvisor.evidence.queries import by_stall, counted, kernel_functions, percent, share
 from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection
@@ -242,7 +241,7 @@ def _fewer_than_sms(
     """Fewer blocks than SMs, with threads that each have their own elements."""
     sms, sm = profile.device.sms or 1, context.machine.sm
     # A warp for each scheduler may issue all the time; of a unit that they share each SM has one.
-    enough = sm.warp_size.value * (1 if _is_sm_busy(context) else sm.schedulers.value)
+    enough = sm.warp_size.value * (1 if shared_unit(context) else sm.schedulers.value)
     new = None
     if free.block is None and launch_shape.threads > enough:
         new = shape(context, profile, *_best_split(launch_shape.blocks, launch_shape.threads, sms, enough))
@@ -313,7 +312,7 @@ def _split_words(
     else:
         why = (
             f"Its blocks of {counted(now.threads, 'thread')} are too small to split: that is no more than "
-            f"one warp{'' if _is_sm_busy(context) else ' for each of the schedulers'}"
+            f"one warp{'' if shared_unit(context) else ' for each of the schedulers'}"
         )
     cure = (
         "Divide what a block does along another dimension (its loop, its tile), or run independent kernels "
@@ -327,7 +326,7 @@ def _missing_threads(context: KernelContext, launch_shape: LaunchShape) -> tuple
     if context.blame is None:
         return "", ""
     crowded = _crowded(context)
-    if crowded > constants.NOTABLE or _is_sm_busy(context):
+    if crowded > constants.NOTABLE or shared_unit(context):
         return "", ""
     warps = launch_shape.blocks * -(-launch_shape.threads // context.machine.sm.warp_size.value)
     alone = f"hardly wait for one another ({percent(crowded)} of the samples)"
@@ -340,12 +339,6 @@ def _missing_threads(context: KernelContext, launch_shape: LaunchShape) -> tuple
 def _crowded(context: KernelContext) -> float:
     """The share of the samples that waited for other warps of the SM."""
     return 0.0 if context.blame is None else share(context.blame, by_stall(context.blame, _CROWDED))
-
-
-def _is_sm_busy(context: KernelContext) -> bool:
-    """Whether a unit that each SM has for itself is at its limit where there is work."""
-    busiest = busiest_after(of_an_sm(measured_loads(context)), ())
-    return busiest is not None and busiest.unit.percent >= constants.HIGH_PERCENT
 
 
 def _best_split(blocks: int, threads: int, sms: int, enough: int) -> tuple[int, int]:

@@ -390,3 +390,20 @@ def test_estimates_need_what_they_stand_on() -> None:
         parallel(made.context(thousand()), match())
     with pytest.raises(ValueError, match="without warps"):
         parallel_equation(warps_now=0, warps_new=1, issue_ratio=0.1)
+
+
+@pytest.mark.parametrize(
+    ("metric", "gains"),
+    [
+        ("l1tex__data_pipe_lsu_wavefronts", True),  # its queue shows as a wait for data, of any warp
+        ("sm__inst_executed_pipe_fp64", False),  # its queue shows as a wait for the pipe, and there is none
+    ],
+)
+def test_blocks_spread_over_more_sms_share_a_busy_l1_no_longer(metric: str, gains: bool) -> None:
+    name = f"{metric}.avg.pct_of_peak_sustained_active"
+    context = made.context(thousand(), measured=made.profile(metrics={name: 71.0}))
+    estimate = parallel(context, match(parallel=target()))
+    assert (estimate.expected > 1.1) is gains
+    assert ("busiest unit of an SM" in estimate.reason) is gains
+    idle = made.context(thousand(), measured=made.profile(metrics={name: 40.0}))
+    assert parallel(idle, match(parallel=target())).expected == 1.0
