@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asynchronous Copy: tiles that pass through registers on their way to shared memory (beyond GPA Table II).
+"""Asynchronous Copy: tiles that are waited for on their way to shared memory (beyond GPA Table II).
 
 ## What it finds
 
 From sm_80 on: loops with a block barrier in which loads from device memory are stored to shared memory as
-they are, and warps wait for the loads in front of those stores.
+they are, and warps wait for the loads in front of those stores; and loops whose asynchronous copies are all
+waited for before anything else is done.
 
 ## Why warps stall
 
@@ -106,16 +107,19 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(
             code=_CODE, reason=f"{context.machine.arch} has no asynchronous copies; sm_80 is the first"
         )
-    loads = {
-        (function.id, index)
-        for function in kernel_functions(context.program, context.kernel)
-        for index in _passed_on(function)
-    }
-    if not loads:
+    copies, loads = (
+        {
+            (function.id, index)
+            for function in kernel_functions(context.program, context.kernel)
+            for index in find(function)
+        }
+        for find in (_waited_at_once, _passed_on)
+    )
+    if not loads and not copies:
         return Rejection(
             code=_CODE, reason="no loop with a barrier stores to shared memory what it has just loaded"
         )
-    rows = by_place(blame, causes(blame), loads) & by_role(blame, Role.BLAMED)
+    rows = by_place(blame, causes(blame), loads | copies) & by_role(blame, Role.BLAMED)
     part = share(blame, rows)
     if part < constants.NOTABLE or not latency(blame, rows):
         return Rejection(
@@ -123,13 +127,15 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     full = busiest_after(measured_loads(context), ())
     row = heaviest(blame, np.flatnonzero(rows))
-    function = context.program.functions[int(blame.rows.function[row])]
-    cure, costs = _cure(context)
+    function, index = context.program.functions[int(blame.rows.function[row])], int(causes(blame)[row])
+    is_copy = (function.id, index) in copies
+    cure, costs = _cure(context, is_copy=is_copy)
+    how = "asynchronous copies" if is_copy else "loads"
+    when = "are waited for at once" if is_copy else "go to shared memory as they are"
     return Match(
         title="tiles wait for device memory on their way to shared memory",
-        advice=f"{percent(part)} of the samples wait for loads such as "
-        f"{line_text(function, int(causes(blame)[row]))}, which go to shared memory as they are: "
-        f"{cure}{costs}",
+        advice=f"{percent(part)} of the samples wait for {how} such as {line_text(function, index)}, which "
+        f"{when}: {cure}{costs}",
         cure=cure,
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=(
@@ -210,7 +216,28 @@ def _stores(function: Function, index: int) -> bool:
     return instruction.info.opclass is OpcodeClass.STORE and is_shared(instruction)
 
 
-def _cure(context: KernelContext) -> tuple[str, str]:
+def _waited_at_once(function: Function) -> set[int]:
+    """Asynchronous copies of a loop with a barrier that it waits for, all of them, before it uses any tile.
+
+    A wait that leaves the newest copies under way has its number; where the tile of the pass before is read
+    in front of the wait, the copies run meanwhile.
+    """
+    result = set()
+    for loop in function.loops:
+        facts = loop_facts(function, loop.id)
+        pending: set[int] = set()
+        for index in sorted(facts.indices) if facts.barriers else ():
+            instruction = function.instructions[index]
+            if instruction.opcode == "LDGSTS":
+                pending.add(index)
+            elif instruction.partial_wait is not None and not instruction.partial_wait.keep:
+                result.update(pending)
+            elif is_shared(instruction) and "RZ" not in instruction.operands:
+                pending.clear()
+    return result
+
+
+def _cure(context: KernelContext, *, is_copy: bool) -> tuple[str, str]:
     """The change, and what another one would cost."""
     shared = shared_bytes(context.program, context.kernel, context.profile) or 0
     facts = context.program.facts.get(context.kernel)
@@ -228,6 +255,9 @@ def _cure(context: KernelContext) -> tuple[str, str]:
                 f"{left} of {now} per SM."
             ),
         )
+    if is_copy:
+        newest = "wait for all but the newest copy (__pipeline_wait_prior(1))"
+        return f"copy the next tile into a second buffer before this one is used, and {newest}.", ""
     copy = "cuda::memcpy_async or __pipeline_memcpy_async"
     return f"copy the next tile into a second buffer with {copy} while this one is used.", ""
 

@@ -118,3 +118,48 @@ def test_a_full_unit_is_not_relieved_by_waiting_less() -> None:
     found = OPTIMIZER.match(_context(metrics=full))
     assert isinstance(found, Match)
     assert not found.actionable
+
+
+WINDOW = """
+    again:
+    load| LDGSTS.E.BYPASS.128 [R20], [R12.64] // 9
+    LDGDEPBAR // 10
+    {between}
+    wait| DEPBAR.LE SB0, {kept} // 11
+    BAR.SYNC.DEFER_BLOCKING 0x0 // 12
+    LDS R8, [R21] // 13
+    use| FFMA R10, R8, R9, R10 // 13
+    BAR.SYNC.DEFER_BLOCKING 0x0 // 14
+    @P0 BRA again // 8
+    EXIT
+"""
+
+
+def _window(kept: str = "0x0", between: str = "", shared: int = 4096) -> KernelContext:
+    rows = [
+        Row("long_scoreboard", "wait", 400, 400, "load", DependencyClass.ASYNC_COPY),
+        Row("selected", "use", 600),
+    ]
+    code = listing(WINDOW.format(kept=kept, between=between))
+    return context_of(code, rows, static_shared=shared, metrics={})
+
+
+def test_copies_that_are_waited_for_at_once_run_beside_nothing() -> None:
+    found = OPTIMIZER.match(_window())
+    assert isinstance(found, Match), found
+    assert "asynchronous copies such as kernel.cu:9, which are waited for at once" in found.advice
+    assert "a second buffer before this one is used" in found.cure
+    assert "__pipeline_wait_prior(1)" in found.cure
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        _window(kept="0x1"),  # the next tile's are under way
+        _window(between="LDS R4, [R22] // 10"),  # the tile of the pass before is used meanwhile
+    ],
+)
+def test_copies_that_run_beside_the_use_of_a_tile(context: KernelContext) -> None:
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Rejection), found
+    assert "no loop with a barrier" in found.reason
