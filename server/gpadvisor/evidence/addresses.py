@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from gpadvisor.evidence.accesses import is_global, is_shared
+from gpadvisor.evidence.loops import dominates
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 from gpadvisor.model.machine import WIDEST_BYTES
 from gpadvisor.model.program import Block, Function
@@ -25,6 +26,7 @@ _SIGN: Final = 1 << 31
 _REGISTER: Final = re.compile(r"U?R\d+\Z")
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+\Z")
 _IN_BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]\s*\Z")
+_OFFSET: Final = re.compile(r"\[(R\d+)(?:\.64)?(?:\+(-?0x[0-9a-fA-F]+))?\]")
 _SCALES: Final = {"X4": 4, "X8": 8, "X16": 16}
 _COPIES: Final = frozenset({"MOV", "UMOV"})
 _CONSTANT_LOADS: Final = frozenset({"LDC", "ULDC", "LDCU"})
@@ -168,6 +170,12 @@ class Neighbours:
             count //= 2
         return count
 
+    def groups(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Those that one wide access takes, and which of them comes first."""
+        for start in range(0, len(self.indices), self.per_access):
+            group = self.indices[start : start + self.per_access]
+            yield min(group), group
+
 
 def is_same_for_all(function: Function, index: int) -> bool:
     """Whether an access goes to an address that the launch alone decides: one place for the whole grid."""
@@ -264,3 +272,34 @@ def _runs(by_constant: Mapping[int, int], width: int) -> list[Neighbours]:
         runs[-1].append(by_constant[constant])
         previous = constant
     return [Neighbours(tuple(run), width) for run in runs if len(run) > 1]
+
+
+@lru_cache(maxsize=64)
+def tested_neighbours(function: Function) -> tuple[Neighbours, ...]:
+    """Runs of loads of which some stand behind tests, in blocks of their own: the first stands before these.
+
+    All are reached through one register that a single instruction has written, and are in one loop.
+    """
+    groups: dict[tuple[object, ...], dict[int, int]] = defaultdict(dict)
+    for index, instruction in enumerate(function.instructions):
+        match = _OFFSET.search(instruction.operands)
+        width = instruction.width_bytes
+        if instruction.info.opclass is not OpcodeClass.LOAD or not is_global(instruction) or match is None:
+            continue
+        register = next((use for use in instruction.uses if _name(use) == match[1]), None)
+        written = () if register is None else tuple(function.reaching.definitions(index, register))
+        if width is not None and width < WIDEST_BYTES and len(written) == 1:
+            key = (instruction.opcode, width, register, written, function.innermost_loop(index))
+            groups[key].setdefault(int(match[2] or "0", 16), index)
+    runs = [run for (_, width, *_), found in groups.items() for run in _runs(found, int(str(width)))]
+    return tuple(run for run in runs if _begins_before_tests(function, run))
+
+
+def _begins_before_tests(function: Function, run: Neighbours) -> bool:
+    """Whether the first of each group of accesses comes before all others of it, of other blocks."""
+    blocks = [int(function.block_of[index]) for index in run.indices]
+    return len(set(blocks)) > 1 and all(
+        dominates(function, int(function.block_of[first]), int(function.block_of[index]))
+        for first, group in run.groups()
+        for index in group
+    )

@@ -105,11 +105,12 @@ def every_pass(function: Function, loop: LoopId, index: int) -> bool:
     """Whether an instruction is reached on every pass: its block dominates every jump back."""
     block = int(function.block_of[index])
     return all(
-        _dominates(function, block, int(function.block_of[latch])) for latch in _latches(function, loop)
+        dominates(function, block, int(function.block_of[latch])) for latch in _latches(function, loop)
     )
 
 
-def _dominates(function: Function, block: int, other: int) -> bool:
+def dominates(function: Function, block: int, other: int) -> bool:
+    """Whether every way to the other block leads through this one; a block dominates itself."""
     index: int | None = other
     while index is not None and index != block:
         index = function.idom[index]

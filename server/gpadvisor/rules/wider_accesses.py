@@ -6,8 +6,8 @@
 Loads or stores of one thread whose addresses follow each other, in an unrolled body or over the passes that
 the compiler has unrolled, where one access of 8 or 16 bytes could take their place: all threads of a warp
 load the same few values, or a warp's accesses to shared memory conflict because each thread has its own run
-of values. Accesses to device memory that are scattered for the same reason belong to Memory Transaction
-Reduction.
+of values. Also loads that stand behind a test of what the one before brought. Accesses to device memory that
+are scattered for the same reason belong to Memory Transaction Reduction.
 
 ## Why warps stall
 
@@ -42,9 +42,9 @@ change it.
 ## How the gain is estimated
 
 Of each run all accesses but one in every 16 bytes go, with the arithmetic of their addresses. Where the
-load/store unit, L1 or the issue slots are busy for 60 % of the time or more, their load falls by that, until
-another unit limits; the low end is half of the runs. Where no unit is, the waits in the unit's queue shrink
-by that share (Eq. 2).
+load/store unit, L1 or the issue slots are busy for 80 % of the time or more, their load falls by that, until
+another unit limits; the low end is half of the runs. Where no unit is, the waits for these accesses and in
+the unit's queue shrink by half of that share (Eq. 2), all of it at the high end, beside the units' time.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import ISSUE, L1, PIPES, measured_loads
 from gpadvisor.evidence.access_shapes import access_shape, widest_aligned
 from gpadvisor.evidence.accesses import is_shared
-from gpadvisor.evidence.addresses import Neighbours, neighbours, step_of_pass
+from gpadvisor.evidence.addresses import Neighbours, neighbours, step_of_pass, tested_neighbours
 from gpadvisor.evidence.library_code import in_library_loop
 from gpadvisor.evidence.measured import Values, executed_threads, executed_warps, metric
 from gpadvisor.evidence.queries import (
@@ -117,8 +117,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     measured = measured_loads(context)
     full = busiest_after(measured, ())
-    is_busy = full is not None and full.unit.percent >= constants.BUSY_PERCENT
-    if full is not None and is_busy and full.unit.name not in _UNITS:
+    if full is not None and full.unit.percent >= constants.BUSY_PERCENT and full.unit.name not in _UNITS:
         return Rejection(
             code=_CODE,
             reason=f"{full.unit.name} is the busiest unit, at {full.unit.percent:.0f} %: fewer accesses do "
@@ -135,7 +134,9 @@ def _match(context: KernelContext) -> Match | Rejection:
     total = sum(len(run.indices) for _, run in runs)
     after = sum(-(-len(run.indices) // run.per_access) for _, run in runs)
     text = f"{total} accesses of a thread become {after}"
-    bound = relieved_bound(measured, left[0], left[1], left[1], text) if is_busy else None
+    # Below its limit a unit shares the time with the waits, which wider accesses shorten, too.
+    is_full = full is not None and full.unit.percent >= constants.HIGH_PERCENT
+    bound = relieved_bound(measured, left[0], left[1], left[1], text) if is_full else None
     facts, cure = _words(runs, blame)
     return Match(
         title="neighbouring values are accessed one by one",
@@ -156,7 +157,7 @@ def _runs(context: KernelContext, profile: KernelProfile) -> Iterable[_Run]:
             continue
         sectors, passes = metric(profile, _SECTORS, function), metric(profile, _WAVEFRONTS, function)
         threads = executed_threads(profile, function)
-        for narrow in neighbours(function):
+        for narrow in _candidates(function):
             run = _aligned(context, profile, function, narrow)
             shared = is_shared(function.instructions[run.indices[0]])
             per_warp = _per_warp(run, executed, passes if shared else sectors)
@@ -171,6 +172,14 @@ def _runs(context: KernelContext, profile: KernelProfile) -> Iterable[_Run]:
             active = _per_warp(run, executed, threads) or WARP
             if per_warp <= max(1.0, active * run.width_bytes / SECTOR_BYTES / 2):
                 yield function, run  # fewer sectors than neighbouring threads would take: they share values
+
+
+def _candidates(function: Function) -> Iterable[Neighbours]:
+    """Runs of a block, and those that tests part, which have some of the same accesses."""
+    parted = tested_neighbours(function)
+    taken = {index for run in parted for index in run.indices}
+    yield from parted
+    yield from (run for run in neighbours(function) if taken.isdisjoint(run.indices))
 
 
 def _aligned(
@@ -195,7 +204,7 @@ def _gone(runs: Iterable[_Run]) -> dict[tuple[FunctionId, int], float]:
     for function, of_function in groupby(runs, key=lambda one: one[0]):
         removed: set[int] = set()
         for _, run in of_function:
-            removed.update(set(run.indices).difference(run.indices[:: run.per_access]))
+            removed.update(index for first, group in run.groups() for index in group if index != first)
         result.update((function.id, index) for index in removed | _only_for(function, removed))
     return dict.fromkeys(result, 1.0)
 
@@ -239,15 +248,16 @@ def _words(runs: list[_Run], blame: Blame) -> tuple[str, str]:
     )
     first = function.instructions[run.indices[0]]
     kind = "stores" if first.info.opclass is OpcodeClass.STORE else "loads"
+    wide = f"Use {kind} of {run.width_bytes * run.per_access} bytes"
+    parted = len({int(function.block_of[index]) for index in run.indices}) > 1
     return (
-        (
-            f"{line_text(function, run.indices[0])} {kind} {counted(len(run.indices), 'value')} of "
-            f"{run.width_bytes} bytes that follow each other in memory ({first.opcode})."
-        ),
-        (
-            f"Use {kind} of {run.width_bytes * run.per_access} bytes where the address is aligned to that; "
-            "unroll a loop by as many passes first."
-        ),
+        f"{line_text(function, run.indices[0])} {kind} {counted(len(run.indices), 'value')} of "
+        f"{run.width_bytes} bytes that follow each other in memory ({first.opcode})"
+        f"{', behind tests of those before' if parted else ''}."
+    ), (
+        f"{wide} in front of the tests between them, where the address is aligned to that."
+        if parted
+        else f"{wide} where the address is aligned to that; unroll a loop by as many passes first."
     )
 
 

@@ -232,3 +232,53 @@ def test_elements_of_three_bytes_are_padded_where_nobody_knows_the_address() -> 
     assert isinstance(found, Match)
     assert "pad the elements of 3 bytes to 4" in found.advice
     assert "accesses of 2 bytes" not in found.advice
+
+
+TESTED = """
+    again:
+    IADD3 R4, R4, 0x10, RZ // 9
+    a| LDG.E R8, [R4.64] // 9
+    first| FSETP.GT.AND P1, PT, R8, R3, PT // 9
+    @P1 BRA next // 9
+    {between}
+    b| LDG.E R9, [R4.64+0x4] // 9
+    second| FSETP.GT.AND P2, PT, R9, R3, PT // 9
+    next:
+    use| FADD R2, R8, R2 // 10
+    @P0 BRA again // 8
+    EXIT
+"""
+
+
+def _tested(between: str = "") -> KernelContext:
+    return context_of(
+        listing(TESTED.format(between=between)),
+        [Row("long_scoreboard", "second", 600, 500, "b"), Row("selected", "use", 400)],
+        counts=dict.fromkeys(("a", "first", "b", "second", "use"), (1000, 32000)),
+        pc_metrics={SECTORS: {"a": 1000, "b": 1000}},
+        metrics={REQUESTS: 50.0},
+    )
+
+
+def test_values_behind_a_test_of_the_one_before_come_with_it() -> None:
+    found = _match(_tested())
+    assert "2 accesses of a thread become 1" in found.advice
+    assert found.cure == (
+        "Use loads of 8 bytes in front of the tests between them, where the address is aligned to that."
+    )
+    assert {relief.resource: relief.remaining for relief in found.relieves}["L1 requests"] == 0.5
+
+
+def test_values_behind_a_test_through_an_address_that_changes_stay_apart() -> None:
+    assert "no accesses of a thread follow each other" in _reason(_tested("IADD3 R4, R4, R11, RZ // 9"))
+
+
+@pytest.mark.parametrize(("percent", "by_counters"), [(95.0, True), (70.0, False)])
+def test_below_the_limit_of_a_unit_waits_get_shorter_too(percent: float, by_counters: bool) -> None:
+    """With L1's data stage as full as its requests: fewer requests leave that, and shorten its queue."""
+    data = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"
+    context = _context(1, {REQUESTS: percent, data: percent})
+    found = _match(context)
+    assert (found.measured_bound is not None) is by_counters
+    estimate = OPTIMIZER.estimate(context, found)
+    assert (estimate.expected > 1.05) is not by_counters
