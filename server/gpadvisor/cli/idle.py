@@ -13,8 +13,11 @@ The time in which no stream of a device works, shared equally among what the CPU
 call of CUDA that each is in, else the application's own code; and by the call that launched what ended
 each gap. Then what host code leaves idle, on its line where the trace has call paths: waits that
 nothing needs, copies that could overlap, launches that are too small (rules GPA501 to GPA503). The
-input is the SQLite export of an Nsight Systems report with CUDA traced, a trace of PyTorch's profiler,
-or a database of HPCToolkit with a trace.
+input is a snapshot of gpadvisor profile --timeline, the SQLite export of an Nsight Systems report with
+CUDA traced, a trace of PyTorch's profiler, or a database of HPCToolkit with a trace.
+
+  gpadvisor profile --timeline -o run.gpadvisor -- ./app
+  gpadvisor idle run.gpadvisor
 
   nsys profile --trace cuda -o run ./app
   nsys export --type sqlite run.nsys-rep

@@ -35,6 +35,7 @@ class ProblemCode(Kind):
     UNUSED_SUPPRESSION = "unused_suppression"
     TOOL_FALLBACK = "tool_fallback"
     FAILED_LAUNCH = "failed_launch"
+    LAUNCH_NOT_KNOWN = "launch_not_known"  # so that the kernel was not simulated
     NOT_ANALYSED = "not_analysed"
     DAMAGED_CUBIN = "damaged_cubin"
     DEBUG_BUILD = "debug_build"  # compiled with -G

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _MAX_WHOLE_BYTES: Final = 8 << 20
 """Of cubins that are read as a whole for one line; disassembling so much takes seconds."""
+_NOT_FOUND: Final = "no launch of it was found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -249,7 +250,9 @@ def _analyse_code(
         notes = [problem for kernel in kernels for problem in kernel.problems]
         if request.model_needed:
             failed = (note.message for note in notes if note.code is ProblemCode.FAILED_LAUNCH)
-            raise UsageError(next(failed, no_launch(path, [problem.message for problem in notes])))
+            raise UsageError(
+                next(failed, no_launch(path, [one.message for one in notes if one.message != _NOT_FOUND]))
+            )
         kernels = tuple(replace(kernel, problems=()) for kernel in kernels)  # of launches, all of them
     return Analysis(
         path=path,
@@ -283,10 +286,13 @@ def _kernel_of_code(
         problems = () if written is None else (Problem(ProblemCode.COMPILE_ASSUMPTION, written.note),)
         try:
             config = configuration(name, request, written)
-            if config is not None:
+            if config is None:
+                why = _NOT_FOUND if written is None else written.note
+                problems = (Problem(ProblemCode.LAUNCH_NOT_KNOWN, why),)
+            else:
                 modelled = model_kernel(program, name, model, config, digest, progress=progress)
         except UsageError as error:  # the other kernels of the file have launches of their own
-            problems = (Problem(ProblemCode.FAILED_LAUNCH, str(error)),)
+            problems = (Problem(ProblemCode.FAILED_LAUNCH, f"{demangle(name).partition('(')[0]}: {error}"),)
     profile = None if modelled is None else modelled.profile
     context = KernelContext(
         kernel=name,

@@ -228,6 +228,10 @@ _SENTENCES: Final[dict[ProblemCode, Sentence]] = {
     ),
     ProblemCode.INCONSISTENT_REPORT: _message(ProblemCode.INCONSISTENT_REPORT),
     ProblemCode.FAILED_LAUNCH: _message(ProblemCode.FAILED_LAUNCH),
+    ProblemCode.LAUNCH_NOT_KNOWN: lambda advice, kernels: (
+        f"Not simulated{_in(advice, kernels)}, since no launch is known: --kernel NAME with --grid and "
+        "--block states one."
+    ),
     ProblemCode.NO_BINARY: _message(ProblemCode.NO_BINARY),
     ProblemCode.NO_DISASSEMBLY: lambda advice, kernels: (
         f"Machine code not read{_in(advice, kernels)}: gpadvisor doctor says what is missing."

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gpadvisor.cli import main
 from gpadvisor.errors import UsageError
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import Evidence
@@ -42,6 +43,7 @@ def test_a_kernel_whose_bounds_forbid_the_block_does_not_fail_the_others(tmp_pat
     assert kernels["small"].context.evidence is Evidence.STATIC
     (problem,) = kernels["small"].problems
     assert problem.code is ProblemCode.FAILED_LAUNCH
+    assert problem.message.startswith("small: the launch cannot run")
     assert "launch bounds allow 128" in problem.message
 
     target = tmp_path / "two.gpadvisor"
@@ -49,6 +51,21 @@ def test_a_kernel_whose_bounds_forbid_the_block_does_not_fail_the_others(tmp_pat
     assert [name for name, _ in simulated.kernels] == ["any"]
     assert any("small" in problem.message for problem in simulated.problems)
     assert [kernel.launch.kernel for kernel in load_profile(target).kernels] == ["any"]
+
+
+def test_a_kernel_of_which_no_launch_is_known_is_told_where_another_is_simulated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "two.cu"
+    source.write_text(
+        _BOUNDED + _FREE + "void run(float* x, int n) { small<<<4, 128>>>(x); any<<<n, 128>>>(x); }"
+    )
+    assert main(["advise", str(source), "--model", "--no-cache"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "Not simulated (any), since no launch is known: --kernel NAME with --grid and --block states one."
+        in said
+    )
 
 
 def test_where_no_kernel_can_run_the_reason_is_the_error(tmp_path: Path) -> None:
