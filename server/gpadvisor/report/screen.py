@@ -31,7 +31,7 @@ from gpadvisor.report.names import base_name, core_name, short_name
 from gpadvisor.report.page import Page
 from gpadvisor.report.run_findings import finding_row
 from gpadvisor.report.text_kernel import no_change
-from gpadvisor.report.text_suggestion import ALL_OF_IT, after_words
+from gpadvisor.report.text_suggestion import ALL_OF_IT, after_words, cause_words
 from gpadvisor.report.words import (
     Keep,
     base_file,
@@ -228,12 +228,9 @@ def _block(page: Page, family: Family, entry: NumberedSuggestion) -> list[str]:
     lead = f"{entry.number:>2}  {won}"
     first, *more = wrap(suggestion.cure or suggestion.advice, page.width, _INDENT, lead)
     lines = [style.heading(lead[:4]) + style.gain(won) + first[len(lead) :], *more]
-    matched = (
-        f", {percent(suggestion.importance, 0)} of samples" if round(100 * suggestion.importance) else ""
-    )
     for words in other_launches(family, entry):
         lines += _labelled(page, "or", words)
-    lines += _labelled(page, "cause", f"{suggestion.title}{matched} ({suggestion.code})")
+    lines += _labelled(page, "cause", cause_words(suggestion))
     lines += _place(page, family, entry)
     return lines + _labelled(page, "then", after_words(entry.kernel, entry.suggestion))
 

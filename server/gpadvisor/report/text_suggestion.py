@@ -133,6 +133,13 @@ def on_slowest(kernel: KernelAdvice, suggestion: Suggestion) -> str:
     return "" if gain(worth) == gain(program) else f"{gain(worth)} of {slowest.name}, the slowest"
 
 
+def cause_words(suggestion: Suggestion) -> str:
+    """The title with its share of the samples, where that does not round to none, and the rule."""
+    part = suggestion.importance
+    samples = f", {percent(part, 0)} of samples" if round(100 * part) else ""
+    return f"{suggestion.title}{samples} ({suggestion.code})"
+
+
 def after_words(kernel: KernelAdvice, suggestion: Suggestion) -> str:
     """What it means for the run, and what limits the kernel next."""
     share = kernel.time_share
