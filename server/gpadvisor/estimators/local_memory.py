@@ -60,6 +60,38 @@ def becomes_registers(context: KernelContext) -> bool:
     return 0 < frame <= _REGISTER_BYTES * (allowed_registers(context) - (registers or 0))
 
 
+def registers_have_room(context: KernelContext) -> float:
+    """Of a thread's frame the share that more registers hold with as many blocks on an SM as now."""
+    registers, frame = (
+        registers_per_thread(context.program, context.kernel, context.profile),
+        frame_bytes(context),
+    )
+    room = None if registers is None else registers_at_same_occupancy(context, registers)
+    if room is None or registers is None or not frame:
+        return 0.0
+    return min(1.0, _REGISTER_BYTES * (room - registers) / frame)
+
+
+def registers_at_same_occupancy(context: KernelContext, registers: int) -> int | None:
+    """The most registers for each thread that leave as many blocks on an SM as now."""
+    if context.profile is None or context.occupancy.blocks_per_sm is None:
+        return None
+    launch = context.profile.launch
+    shared = shared_bytes(context.program, context.kernel, context.profile) or 0
+    best = registers
+    for more in range(registers, context.machine.sm.max_registers_per_thread.value + 1, REGISTER_STEP):
+        resident = occupancy(
+            context.machine.sm,
+            threads_per_block=launch.threads_per_block,
+            registers_per_thread=more,
+            shared_bytes=shared,
+        )
+        if (resident.blocks_per_sm or 0) < context.occupancy.blocks_per_sm:
+            break
+        best = more
+    return best
+
+
 def fits_shared(context: KernelContext) -> bool:
     """Whether the frames of a block fit in shared memory with as many blocks on an SM as now.
 

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.local_memory import (
-    REGISTER_STEP,
     LocalKind,
     LocalPlaces,
     allowed_registers,
@@ -14,8 +12,9 @@ from gpadvisor.estimators.local_memory import (
     fits_shared,
     frame_bytes,
     passes_to_own,
+    registers_at_same_occupancy,
 )
-from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
+from gpadvisor.evidence.measured import registers_per_thread
 from gpadvisor.evidence.queries import (
     is_recursive,
     kernel_functions,
@@ -131,7 +130,7 @@ def _cap_cure(context: KernelContext) -> str:
     if registers is None or registers >= context.machine.sm.max_registers_per_thread.value:
         return ""
     source, cure = _register_limit(context, registers)
-    room = _registers_at_same_occupancy(context, registers)
+    room = registers_at_same_occupancy(context, registers)
     if room is None:
         return f"; or, for the limit of {registers} registers set by {source}, {cure}"
     if room <= registers:
@@ -187,7 +186,7 @@ def _cap_advice(context: KernelContext) -> str:
     if registers >= cap:
         return f"All {cap} registers of a thread are in use: there is no limit to raise."
     source, cure = _register_limit(context, registers)
-    room = _registers_at_same_occupancy(context, registers)
+    room = registers_at_same_occupancy(context, registers)
     if room is None:
         return f"The compiler stopped at {registers} of {cap} registers, held there by {source}: {cure}."
     warps = context.occupancy.warps_per_sm
@@ -215,23 +214,3 @@ def _register_limit(context: KernelContext, registers: int) -> tuple[str, str]:
     if threads is not None and blocks is None:
         return "the second number of __launch_bounds__, -maxrregcount or maxnreg", "give it more"
     return "-maxrregcount or maxnreg", "raise it"
-
-
-def _registers_at_same_occupancy(context: KernelContext, registers: int) -> int | None:
-    """The most registers for each thread that leave as many blocks on an SM as now."""
-    if context.profile is None or context.occupancy.blocks_per_sm is None:
-        return None
-    launch = context.profile.launch
-    shared = shared_bytes(context.program, context.kernel, context.profile) or 0
-    best = registers
-    for more in range(registers, context.machine.sm.max_registers_per_thread.value + 1, REGISTER_STEP):
-        resident = occupancy(
-            context.machine.sm,
-            threads_per_block=launch.threads_per_block,
-            registers_per_thread=more,
-            shared_bytes=shared,
-        )
-        if (resident.blocks_per_sm or 0) < context.occupancy.blocks_per_sm:
-            break
-        best = more
-    return best

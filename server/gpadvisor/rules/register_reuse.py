@@ -52,8 +52,10 @@ asks: inlining it removes them.
 ## How the gain is estimated
 
 GPA Eq. 2 with the samples of local memory accesses: stalls for their data, and stalls because their queue
-was full. In the paper's Table III the one kernel of this kind gained half of what was matched. An
-array that fits in the registers of a thread goes as a whole, with its traffic in L1, L2 and DRAM.
+was full. In the paper's Table III the one kernel of this kind gained half of what was matched. What has
+another place goes as a whole, with its traffic in L1, L2 and DRAM: spills that registers hold with as many
+warps on an SM as now, an array that fits in the registers of a thread, or, where data index it, in the shared
+memory of its block. L1 writes local memory through to L2, store by store, as reports count it.
 """
 
 from __future__ import annotations
@@ -64,60 +66,42 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.local_memory import (
     LOCAL_WORDS,
     LocalKind,
     LocalPlaces,
-    becomes_registers,
     fits_shared,
     frame_bytes,
     kinds_of_accesses,
     passes_to_own,
 )
 from gpadvisor.estimators.local_memory_words import local_advice, local_cure
+from gpadvisor.estimators.local_traffic import cured, gone_adjustment, traffic_gone
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.estimators.utilisation import DRAM, L1_DATA, L1_TO_L2, L2
 from gpadvisor.evidence.accesses import is_local
-from gpadvisor.evidence.measured import metric
 from gpadvisor.evidence.queries import (
     Mask,
     by_class,
     by_instruction,
     by_place,
     causes,
-    kernel_functions,
-    percent,
     regions,
     samples,
     stalled,
     static_match,
 )
-from gpadvisor.evidence.traffic import kernel_traffic
-from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite
+from gpadvisor.model.advice import Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
-from gpadvisor.model.machine import SECTORS_PER_LINE
 from gpadvisor.model.program import FunctionKind
 from gpadvisor.model.remedy import Remedy
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_parameter
 
 _CODE: Final = "GPA101"
-_LOCAL_SECTORS: Final = "memory_l2_theoretical_sectors_local"
-_GLOBAL_SECTORS: Final = "memory_l2_theoretical_sectors_global"
-
-
-_TABLE_III: Final = Adjustment(
-    low=0.0,
-    expected=constants.REUSED,
-    high=1.0,
-    reason="in the paper's Table III this change removed 51 % of the matched stalls (one kernel, "
-    "Quicksilver)",
-)
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -147,19 +131,23 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason=f"no stall due to local memory accesses: {where}")
     weights = Counter({kind: samples(blame, local & _rows_of(blame, kinds, kind)) for kind in LocalKind})
     weighty = {place: kind for place, kind in kinds.items() if weights[kind]}
-    whole = becomes_registers(context)
+    cure = cured(context)
     return Match(
         title=_heaviest(weights).value,
         advice=local_advice(context, weighty),
         cure=local_cure(context, weighty),
         remedies=_remedies(weights),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(local)),
-        adjustments=(_adjustment(weights, whole=whole),),
+        adjustments=(gone_adjustment(context, blame, weights, kinds),),
         static_sites=sites,
         # As many accesses go as the expected share of the stalls, at best all.
         relieves=(
-            *freed(context, _gone(kinds, whole=whole), dict.fromkeys(kinds, 1.0)),
-            *_traffic_gone(context, kinds, whole=whole),
+            *freed(
+                context,
+                {place: cure.issued(kind) for place, kind in kinds.items()},
+                {place: float(cure.issued(kind) > 0) for place, kind in kinds.items()},
+            ),
+            *traffic_gone(context, kinds),
         ),
         actionable=bool(local_cure(context, weighty)),
     )
@@ -167,52 +155,6 @@ def _match(context: KernelContext) -> Match | Rejection:
 
 def _remedies(weights: Counter[LocalKind]) -> tuple[Remedy, ...]:
     return (Remedy.GRID_CONSTANT,) if weights[LocalKind.PARAMETER] else ()
-
-
-def _gone(kinds: LocalPlaces, *, whole: bool) -> dict[tuple[FunctionId, int], float]:
-    """By access the share that goes: all of an array that becomes registers, else as in Table III."""
-    return {
-        one: 1.0 if whole and kind is LocalKind.ARRAY else constants.REUSED for one, kind in kinds.items()
-    }
-
-
-def _adjustment(weights: Counter[LocalKind], *, whole: bool) -> Adjustment:
-    """The paper's Table III, but for arrays that become registers: of those no access is left."""
-    part = weights[LocalKind.ARRAY] / max(1, weights.total()) if whole else 0.0
-    if not part:
-        return _TABLE_III
-    return Adjustment(
-        low=constants.MIDDLE * part,
-        expected=part + constants.REUSED * (1 - part),
-        high=1.0,
-        reason=f"{percent(part)} of the matched stalls are due to an array that fits in registers: with "
-        "constant indices all of them go, at the low end half. Of others 51 % went in the paper's Table III "
-        "(one kernel, Quicksilver)",
-    )
-
-
-def _traffic_gone(context: KernelContext, kinds: LocalPlaces, *, whole: bool) -> tuple[Relief, ...]:
-    """Of what L1 and the memory behind it move, the part of local memory that goes."""
-    if context.profile is None:
-        return ()
-    sums = dict.fromkeys((_LOCAL_SECTORS, _GLOBAL_SECTORS), 0.0)
-    for function in kernel_functions(context.program, context.kernel):
-        for name in sums:
-            found = metric(context.profile, name, function)
-            sums[name] += 0.0 if found is None else float(found.sum())
-    local = sums[_LOCAL_SECTORS]
-    if not local:
-        return ()
-    share = local / sum(sums.values())
-    traffic = kernel_traffic(context.program, context.kernel, context.profile)
-    lines = local / SECTORS_PER_LINE
-    in_l1 = lines / (lines + (0.0 if traffic is None else traffic.l1_wavefronts))
-    gone = _gone(kinds, whole=whole).values()
-    expected = sum(gone) / max(1, len(gone))
-    return tuple(
-        Relief(resource=resource, remaining=1 - expected * part, remaining_best=1 - part)
-        for resource, part in ((L1_DATA, in_l1), (L1_TO_L2, share), (L2, share), (DRAM, share))
-    )
 
 
 def _runs_often(context: KernelContext, place: tuple[FunctionId, int], kind: LocalKind) -> bool:
