@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.utilisation import (
     DRAM,
@@ -19,6 +21,8 @@ from gpadvisor.evidence.queries import percent
 from gpadvisor.evidence.traffic import Traffic
 from gpadvisor.model.advice import Adjustment, Relief, Utilisation
 from gpadvisor.model.profile import Evidence, KernelProfile
+
+_RECEIVED: Final = "lts__xbar2lts_cycles_active"
 
 
 def full_unit(profile: KernelProfile) -> Utilisation | None:
@@ -62,6 +66,7 @@ def reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
         )
     sectors_kept = traffic.ideal_sectors / traffic.sectors if traffic.sectors else 1.0
     behind_l1, dram = traffic.l2_sectors(profile), traffic.dram_sectors(profile)
+    inwards = full_inwards(profile)
     for resource, moved in ((L1_TO_L2, behind_l1), (L2, behind_l1), (DRAM, dram)):
         if moved and 0 < sectors_kept < 1 / constants.ABOUT:
             modelled = profile.evidence is Evidence.MODELLED
@@ -71,8 +76,25 @@ def reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
                 if moved <= constants.ABOUT * traffic.ideal_sectors
                 else min(remaining, sectors_kept)
             )
+            if resource in inwards:
+                sent = traffic.sent_left(moved)
+                remaining, best = min(remaining, sent), min(best, sent)
             result.append(Relief(resource=resource, remaining=remaining, remaining_best=best))
     return tuple(result)
+
+
+def full_inwards(profile: KernelProfile) -> frozenset[str]:
+    """Units behind L1 that are as full as what goes from L1 to L2 makes them: data written, and requests.
+
+    L2's own counter tells; where it is missing, or another part of L2 is fuller, sectors of both ways count.
+    """
+    unit = next((entry for entry in utilisations(profile) if entry.name == L2), None)
+    if unit is None:
+        return frozenset()
+    base, _, suffix = unit.metric.partition(".")
+    received = unit.percent if base == _RECEIVED else profile.metric(f"{_RECEIVED}.{suffix}")
+    is_full = received is not None and received > unit.percent - constants.IN_USE_PERCENT
+    return frozenset({L1_TO_L2, L2}) if is_full else frozenset()
 
 
 def fewest_words(counted: Traffic | None) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from gpadvisor.evidence.measured import Values, executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions, line_text
 from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import SECTORS_PER_LINE
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
@@ -48,6 +49,9 @@ class Traffic:
     scattered: Mapping[Place, float]  # sectors above those needed, by instruction, most first
     conflicting: Mapping[Place, float]  # shared wavefronts above those needed, the same way
     requested: Mapping[Place, float]  # sectors, of the scattered ones
+    stored: float = 0.0  # of the global sectors those that are written
+    ideal_stored: float = 0.0
+    stores: Collection[Place] = ()  # of the scattered ones
 
     @property
     def worst_place(self) -> Place | None:
@@ -72,6 +76,8 @@ class Traffic:
         return replace(
             self,
             ideal_sectors=self.ideal_sectors + sum(self.scattered.get(place, 0.0) for place in places),
+            ideal_stored=self.ideal_stored
+            + sum(self.scattered.get(place, 0.0) for place in places if place in self.stores),
             ideal_wavefronts_shared=self.ideal_wavefronts_shared
             + sum(self.conflicting.get(place, 0.0) for place in places),
             scattered={place: waste for place, waste in self.scattered.items() if place not in places},
@@ -101,6 +107,17 @@ class Traffic:
         if self.tags is None or self.requests is None:
             return min(lines, self.l1_wavefronts) + self.ideal_wavefronts_shared
         return min(max(lines, self.requests), self.l1_wavefronts) + self.ideal_wavefronts_shared
+
+    def sent_left(self, moved: float) -> float:
+        """Of what L1 sends to L2 the share that the fewest sectors leave: data written, requests for lines.
+
+        Args:
+            moved: sectors that went on to L2.
+        """
+        read = max(0.0, moved - self.stored)
+        fewest = self.ideal_stored + min(read, self.ideal_sectors - self.ideal_stored) / SECTORS_PER_LINE
+        sent = self.stored + read / SECTORS_PER_LINE
+        return min(1.0, fewest / sent) if sent else 1.0
 
     def l2_sectors(self, profile: KernelProfile) -> float | None:
         """Global sectors that went on to L2: loads that missed and all stores."""
@@ -137,8 +154,9 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
     if not {names[_SECTORS], names[_SHARED]}.intersection(profile.pc_metrics):
         return None
     sums = dict.fromkeys(names, 0.0)
-    requests = 0.0
+    requests = stored = ideal_stored = 0.0
     counted = False
+    stores: set[Place] = set()
     scattered: dict[Place, float] = {}
     requested: dict[Place, float] = {}
     conflicting: dict[Place, float] = {}
@@ -161,6 +179,13 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
             requested[function.id, index] = float(values[_SECTORS][index])
         for index in np.flatnonzero(values[_SHARED] > _WASTEFUL * values[_IDEAL_SHARED]).tolist():
             conflicting[function.id, index] = float(values[_SHARED][index] - values[_IDEAL_SHARED][index])
+        writes = np.array(
+            [instruction.info.opclass is OpcodeClass.STORE for instruction in function.instructions],
+            dtype=bool,
+        )
+        stored += float(values[_SECTORS][writes].sum())
+        ideal_stored += float(values[_IDEAL_SECTORS][writes].sum())
+        stores.update((function.id, index) for index in np.flatnonzero(writes).tolist())
     scattered, conflicting = most_first(scattered), most_first(conflicting)
     ideal_known = names[_IDEAL_SECTORS] in profile.pc_metrics
     return Traffic(
@@ -173,6 +198,9 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
         scattered=scattered if ideal_known else {},
         conflicting=conflicting if _IDEAL_SHARED in profile.pc_metrics else {},
         requested=requested,
+        stored=stored,
+        ideal_stored=ideal_stored if ideal_known else stored,
+        stores=stores.intersection(scattered),
     )
 
 

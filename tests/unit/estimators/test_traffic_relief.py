@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is left of a unit's load when scattered accesses come together, by the way that it is full."""
+
+from __future__ import annotations
+
+import pytest
+from tests.optimizer_values import context_of, listing
+
+from gpadvisor.estimators.traffic_relief import reliefs
+from gpadvisor.evidence.traffic import kernel_traffic
+
+SECTORS = "memory_l2_theoretical_sectors_global"
+CODE = "load| LDG.E R2, [R6.64]\nstore| STG.E [R8.64], R2\nEXIT"
+COUNTED = {SECTORS: {"load": 400.0, "store": 3200.0}, f"{SECTORS}_ideal": {"load": 400.0, "store": 400.0}}
+BEHIND_L1 = {
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_miss.sum": 400.0,
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": 3200.0,
+}
+PERCENT = ".avg.pct_of_peak_sustained_elapsed"
+
+
+def _left(loads: dict[str, float]) -> dict[str, float]:
+    metrics = BEHIND_L1 | {name + PERCENT: percent for name, percent in loads.items()}
+    context = context_of(listing(CODE), (), pc_metrics=COUNTED, metrics=metrics)
+    assert context.profile is not None
+    traffic = kernel_traffic(context.program, context.kernel, context.profile)
+    assert traffic is not None
+    return {one.resource: one.remaining for one in reliefs(context.profile, traffic)}
+
+
+def test_scattered_stores_fill_the_way_to_l2() -> None:
+    """After a transpose: a request is enough for the four sectors of a line that is read."""
+    left = _left({"lts__throughput": 85.0, "lts__xbar2lts_cycles_active": 85.0, "lts__t_sectors": 24.0})
+    assert left["L2"] == pytest.approx((400 + 400 / 4) / (3200 + 400 / 4))
+    assert left["L1 to L2"] == left["L2"]
+
+
+def test_all_sectors_count_where_another_part_of_l2_is_full() -> None:
+    left = _left({"lts__throughput": 85.0, "lts__xbar2lts_cycles_active": 60.0, "lts__t_sectors": 85.0})
+    assert left["L2"] == pytest.approx(800 / 3600)
+    assert left["L1 to L2"] == left["L2"]
+    assert _left({"lts__throughput": 85.0})["L2"] == pytest.approx(800 / 3600)
