@@ -20,6 +20,7 @@ from gpadvisor.evidence.patterns import (
     CodeSequence,
 )
 from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.program import Function
 
 FAST: Final = {
@@ -70,14 +71,14 @@ def gone_with_fast_forms(
     """
     gone: dict[tuple[FunctionId, int], float] = {}
     replaced: dict[tuple[FunctionId, int], float] = {}
+    by_id = {function.id: function for function in functions}
     for function, sequences in inline.items():
         for sequence in sequences:
             remaining = _KEPT.get(sequence.kind)
             if remaining is not None:
                 share = 1.0 if sequence.kind in FAST else doubles
-                replaced.update({(function, index): share for index in sequence.indices})
-                share *= max(0.0, 1 - remaining / len(sequence.indices))
-                gone.update({(function, index): share for index in sequence.indices})
+                replaced.update({(function, index): share for index in sequence.whole})
+                gone.update(_gone_of(by_id[function], sequence, share, remaining))
     for helper in helpers:
         calls = [
             (function, call.index)
@@ -92,6 +93,24 @@ def gone_with_fast_forms(
             share = _mean_share(context, calls, replaced)
         gone.update({(helper.id, index): share for index in range(len(helper.instructions))})
     return gone
+
+
+def _gone_of(
+    function: Function, sequence: CodeSequence, share: float, remaining: int
+) -> dict[tuple[FunctionId, int], float]:
+    """Of a sequence's instructions the share that goes.
+
+    A square root, a reciprocal, an exponential, a sine each are an operation of the special-function unit in
+    the accurate form of a float as in the fast one.
+    """
+    special = {
+        index
+        for index in sequence.whole
+        if sequence.kind in FAST and function.instructions[index].info.pipe is Pipe.XU
+    }
+    others = sequence.whole - special
+    left = max(0, remaining - len(special)) / max(1, len(others))
+    return {(function.id, index): share * max(0.0, 1 - left) for index in others}
 
 
 def _mean_share(

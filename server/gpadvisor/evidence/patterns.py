@@ -8,11 +8,12 @@ in the signatures are constants of the CUDA math library's algorithms as they st
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
+from gpadvisor.evidence.library_parts import around, polynomials
 from gpadvisor.model.instruction import (
     Instruction,
     OpcodeClass,
@@ -75,6 +76,12 @@ class CodeSequence:
     indices: frozenset[int]
     operand: str | None = None  # the divisor as SASS prints it
     wide: bool = False  # whether it works on 64-bit integers
+    beside: frozenset[int] = frozenset()  # what goes with it: a polynomial, the way around a rare path
+
+    @property
+    def whole(self) -> frozenset[int]:
+        """Everything that a fast form does without."""
+        return self.indices | self.beside
 
 
 def uses(instruction: Instruction, registers: set[Register]) -> bool:
@@ -94,11 +101,11 @@ class _Signature:
     between: str = ""  # a modifier that an instruction of the chain has
 
 
+_SINE: Final = "sinf/cosf"
+_SLOW_PATH: Final = "sinf/cosf slow path"
 _SIGNATURES: Final = (
     # 2/pi starts the argument reduction of sinf, cosf, tanf and sincosf.
-    _Signature(
-        "sinf/cosf", "FMUL", ("0.636619", "0x3f22f983"), "FFMA", ("-5.39030", "0xa7c234c5", "-0xa7c234c5")
-    ),
+    _Signature(_SINE, "FMUL", ("0.636619", "0x3f22f983"), "FFMA", ("-5.39030", "0xa7c234c5", "-0xa7c234c5")),
     # Rounding down parts the exponent; without it what is clamped was meant to be, before a fast __powf.
     _Signature("expf", "FFMA", ("SAT",), "MUFU", ("EX2",), between="RM"),
     _Signature("powf", "IADD3", ("0x3f3504f3", "0xc0cafb0d"), "FFMA", ("0.693147", "0x3f317218")),
@@ -123,7 +130,40 @@ def math_sequences(function: Function) -> tuple[CodeSequence, ...]:
                 chain = _until(function, start, signature)
                 if chain is not None:
                     sequences.append(CodeSequence(signature.kind, start, chain))
+    sequences = _with_polynomials(
+        function, [replace(one, beside=_way_around(function, one)) for one in sequences]
+    )
     return tuple(sorted(sequences, key=lambda sequence: (sequence.start, sequence.kind)))
+
+
+def _way_around(function: Function, sequence: CodeSequence) -> frozenset[int]:
+    """What leads around the rare path of a sequence in single precision."""
+    if "double" in sequence.kind:
+        return frozenset()
+    if sequence.kind == _SLOW_PATH:
+        return around(function, sequence.start)
+    calls = [i for i in sequence.indices if function.instructions[i].info.opclass is OpcodeClass.CALL]
+    return frozenset[int]().union(*(around(function, call) for call in calls))
+
+
+def _with_polynomials(function: Function, sequences: list[CodeSequence]) -> list[CodeSequence]:
+    """The sequences, with the polynomials that follow the reduction of a sine's argument beside that."""
+    reductions = [one for one in sequences if one.kind in {_SINE, _SLOW_PATH}]
+    starts = [one.start for one in reductions if one.kind == _SINE]
+    if not starts:
+        return sequences
+    taken = frozenset[int]().union(*(one.indices for one in reductions))
+    parts: dict[int, set[int]] = {}
+    for indices in polynomials(function, opcode_index(function).get("FSEL", ()), taken):
+        before = [start for start in starts if start < max(indices)]
+        if before:
+            parts.setdefault(max(before), set()).update(indices)
+    return [
+        replace(one, beside=one.beside | parts[one.start])
+        if one.kind == _SINE and one.start in parts
+        else one
+        for one in sequences
+    ]
 
 
 def _marked(instruction: Instruction, markers: tuple[str, ...]) -> bool:
@@ -286,8 +326,7 @@ def _reductions(function: Function) -> list[CodeSequence]:
         for index in range(check - 1, max(check - _BEHIND_BRANCH, 0) - 1, -1):
             end = _skips_to(function, index)
             if end is not None and _holds_fraction(function, check, end):
-                kind = "sinf/cosf slow path"
-                sequences[end] = CodeSequence(kind, index + 1, frozenset(range(index + 1, end)))
+                sequences[end] = CodeSequence(_SLOW_PATH, index + 1, frozenset(range(index + 1, end)))
                 break
     return list(sequences.values())
 

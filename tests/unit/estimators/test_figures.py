@@ -90,7 +90,7 @@ def test_the_fast_form_of_a_division_takes_four_instructions() -> None:
     kernel = context.program.functions[0]
     (division,) = math_sequences(kernel)
     gone = gone_with_fast_forms(context, (kernel,), {kernel.id: (division,)}, (), doubles=0.7)
-    assert sum(gone.values()) == pytest.approx(len(division.indices) - 4)
+    assert sum(gone.values()) == pytest.approx(len(division.whole) - 4)
 
 
 def _divided(setup: str, divisor: str) -> str:

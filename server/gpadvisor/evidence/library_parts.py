@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of expanded library math beside its core: a sine's polynomial, and the way around a rare path."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.program import Function
+
+_WINDOW: Final = 64
+_AWAY: Final = 24
+"""Instructions in front of a rare path in which its region of reconvergence begins."""
+_LEADING: Final = ("-0.4999999701976776123", "-0.16666662693023681641")
+"""First coefficients of the polynomials of cosine and sine, between which the quadrant selects."""
+_STEPS: Final = frozenset(
+    {"FSEL", "FFMA", "FMUL", "FADD", "MOV", "IMAD", "HFMA2", "LOP3", "R2P", "IADD3", "VIADD", "IADD", "SEL"}
+)
+"""Opcodes of a polynomial; some of them move its constants."""
+
+
+def around(function: Function, rare: int) -> frozenset[int]:
+    """What leads around a rare path: its branch with the test, and the barrier of reconvergence."""
+    first = max(rare - _AWAY, 0)
+    opcodes = [one.opcode for one in function.instructions]
+    begin = next((index for index in range(rare - 1, first - 1, -1) if opcodes[index] == "BSSY"), None)
+    found = set() if begin is None else {begin}
+    last = min(rare + 2 * _WINDOW, len(opcodes))
+    if begin is not None:
+        end = next((index for index in range(rare, last) if opcodes[index] in {"BSSY", "BSYNC"}), None)
+        found |= {end} if end is not None and opcodes[end] == "BSYNC" else set()
+    for index in range(rare - 1, first if begin is None else begin, -1):
+        branch = function.instructions[index]
+        if branch.info.opclass is OpcodeClass.BRANCH and branch.guard is not None:
+            tests = function.reaching.definitions(index, branch.guard.register)
+            return frozenset({*found, index, *(test for test in tests if first <= test < index)})
+    return frozenset(found)
+
+
+def polynomials(function: Function, selects: Collection[int], taken: Collection[int]) -> list[frozenset[int]]:
+    """The polynomials of sine and cosine, from the reduced argument to the sign of the quadrant.
+
+    Args:
+        function: the code.
+        selects: its instructions with the opcode FSEL.
+        taken: the reductions of the argument and their rare paths, where a polynomial begins.
+    """
+    found = []
+    for select in selects:
+        if any(number in function.instructions[select].operands for number in _LEADING):
+            sign = _sign(function, select)
+            if sign is not None:
+                found.append(_behind(function, sign, select - _WINDOW, taken))
+    return found
+
+
+def _sign(function: Function, select: int) -> int | None:
+    """The conditional change of the result's sign."""
+    reached = set(function.instructions[select].defs)
+    for index in range(select + 1, min(select + _WINDOW, len(function.instructions))):
+        instruction = function.instructions[index]
+        if instruction.opcode in {"FFMA", "FADD"} and reached.intersection(instruction.uses):
+            if instruction.guard is not None and _negates(instruction):
+                return index
+            reached.update(instruction.defs)
+    return None
+
+
+def _negates(instruction: Instruction) -> bool:
+    operands = [one.strip() for one in instruction.operands.split(",")]
+    return operands[2:] == ["-1", "RZ"] or (instruction.opcode == "FADD" and "RZ" in "".join(operands[1:]))
+
+
+def _behind(function: Function, end: int, first: int, taken: Collection[int]) -> frozenset[int]:
+    """What an instruction's value is made of, back to what is taken."""
+    found, waiting = {end}, [end]
+    while waiting:
+        index = waiting.pop()
+        for register in function.instructions[index].uses:
+            for writer in function.reaching.definitions(index, register):
+                steps = function.instructions[writer].opcode in _STEPS
+                if steps and first <= writer < end and writer not in found and writer not in taken:
+                    found.add(writer)
+                    waiting.append(writer)
+    return frozenset(found)
