@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.estimators.utilisation import ISSUE, L1_REQUESTS, PIPES
+from gpadvisor.estimators.utilisation import ISSUE, L1_DATA, L1_REQUESTS, PIPES
 from gpadvisor.evidence.accesses import is_memory
-from gpadvisor.evidence.measured import Values, executed_warps
+from gpadvisor.evidence.measured import Values, executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions
+from gpadvisor.evidence.traffic import SHARED_PASSES, kernel_traffic
 from gpadvisor.model.advice import Relief
 from gpadvisor.model.blame import NO_INDEX
 from gpadvisor.model.ids import FunctionId
@@ -67,6 +68,34 @@ def freed(
         )
         for resource, load in total.items()
         if load and most[resource] / load > constants.ANY_LOAD
+    )
+
+
+def freed_with_passes(context: KernelContext, gone: Shares, best: Shares) -> tuple[Relief, ...]:
+    """The same, and the passes through L1 that accesses of shared memory take, where those were counted."""
+    return (*freed(context, gone, best), *_passes_freed(context, gone, best))
+
+
+def _passes_freed(context: KernelContext, gone: Shares, best: Shares) -> tuple[Relief, ...]:
+    if context.profile is None:
+        return ()
+    traffic = kernel_traffic(context.program, context.kernel, context.profile)
+    if traffic is None or not traffic.l1_wavefronts:
+        return ()
+    expected = most = 0.0
+    for function in kernel_functions(context.program, context.kernel):
+        wavefronts = metric(context.profile, SHARED_PASSES, function)
+        if wavefronts is not None:
+            expected += float((_shares(function, gone) * wavefronts).sum())
+            most += float((_shares(function, best) * wavefronts).sum())
+    if not most:
+        return ()
+    return (
+        Relief(
+            resource=L1_DATA,
+            remaining=1 - expected / traffic.l1_wavefronts,
+            remaining_best=1 - most / traffic.l1_wavefronts,
+        ),
     )
 
 

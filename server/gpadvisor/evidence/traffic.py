@@ -25,7 +25,7 @@ _FORMER: Final = {
     _IDEAL_SECTORS: "memory_l2_sectors_global_ideal",
 }
 _TAGS: Final = "memory_l1_tag_requests_global"
-_SHARED: Final = "memory_l1_wavefronts_shared"
+SHARED_PASSES: Final = "memory_l1_wavefronts_shared"
 _IDEAL_SHARED: Final = "memory_l1_wavefronts_shared_ideal"
 _L1_MISSES: Final = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_miss.sum"
 _L1_STORES: Final = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
@@ -150,8 +150,10 @@ def _name(profile: KernelProfile, name: str) -> str:
 
 def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Traffic | None:
     """What the report counted; None where it has neither sectors nor shared wavefronts by instruction."""
-    names = {name: _name(profile, name) for name in (_SECTORS, _IDEAL_SECTORS, _TAGS, _SHARED, _IDEAL_SHARED)}
-    if not {names[_SECTORS], names[_SHARED]}.intersection(profile.pc_metrics):
+    names = {
+        name: _name(profile, name) for name in (_SECTORS, _IDEAL_SECTORS, _TAGS, SHARED_PASSES, _IDEAL_SHARED)
+    }
+    if not {names[_SECTORS], names[SHARED_PASSES]}.intersection(profile.pc_metrics):
         return None
     sums = dict.fromkeys(names, 0.0)
     requests = stored = ideal_stored = 0.0
@@ -177,8 +179,10 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
         for index in np.flatnonzero(values[_SECTORS] > _WASTEFUL * values[_IDEAL_SECTORS]).tolist():
             scattered[function.id, index] = float(wasted[index])
             requested[function.id, index] = float(values[_SECTORS][index])
-        for index in np.flatnonzero(values[_SHARED] > _WASTEFUL * values[_IDEAL_SHARED]).tolist():
-            conflicting[function.id, index] = float(values[_SHARED][index] - values[_IDEAL_SHARED][index])
+        for index in np.flatnonzero(values[SHARED_PASSES] > _WASTEFUL * values[_IDEAL_SHARED]).tolist():
+            conflicting[function.id, index] = float(
+                values[SHARED_PASSES][index] - values[_IDEAL_SHARED][index]
+            )
         writes = np.array(
             [instruction.info.opclass is OpcodeClass.STORE for instruction in function.instructions],
             dtype=bool,
@@ -193,8 +197,10 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
         ideal_sectors=sums[_IDEAL_SECTORS] if ideal_known else sums[_SECTORS],
         tags=sums[_TAGS] if _TAGS in profile.pc_metrics else None,
         requests=requests if counted else None,
-        wavefronts_shared=sums[_SHARED],
-        ideal_wavefronts_shared=sums[_IDEAL_SHARED] if _IDEAL_SHARED in profile.pc_metrics else sums[_SHARED],
+        wavefronts_shared=sums[SHARED_PASSES],
+        ideal_wavefronts_shared=sums[_IDEAL_SHARED]
+        if _IDEAL_SHARED in profile.pc_metrics
+        else sums[SHARED_PASSES],
         scattered=scattered if ideal_known else {},
         conflicting=conflicting if _IDEAL_SHARED in profile.pc_metrics else {},
         requested=requested,

@@ -237,19 +237,25 @@ def _copies_of(register: Register, copies: Sequence[Instruction]) -> set[Registe
 
 def _stops_at_warp(code: Sequence[Instruction], bounds: set[Register]) -> bool:
     """Whether a bound that falls is left at 32 or more, so that one warp does the rest by itself."""
-    if not any("R" in instruction.modifiers for instruction in code if bounds.intersection(instruction.defs)):
+    falling = {
+        written
+        for instruction in code
+        if "R" in instruction.modifiers
+        for written in bounds.intersection(instruction.defs)
+    }
+    if not falling:
         return False
-    held = bounds.union(
+    held = falling.union(
         *(
             instruction.uses
             for instruction in code
-            if is_copy(instruction) and bounds.intersection(instruction.defs)
+            if is_copy(instruction) and falling.intersection(instruction.defs)
         )
     )
     held |= {
         written
         for instruction in code
-        if is_copy(instruction) and bounds.intersection(instruction.uses)
+        if is_copy(instruction) and falling.intersection(instruction.uses)
         for written in instruction.defs
     }
     return any(

@@ -38,9 +38,10 @@ problem first.
 ## How the gain is estimated
 
 GPA Eq. 2 with all samples in library math, since issued instructions go as well: the refinement, a sine's
-polynomials, and the tests and branches around the paths for rare arguments. The fast form keeps one to four of
-them, its special function among them, and the issue slots and pipes of the others no longer cap the estimate. In the paper's
-Table III the three kernels of this kind gained 0.35 to 1.6 times what was matched, 0.95 on average.
+polynomials, and the tests and branches around the paths for rare arguments. The fast form keeps one to four
+of them, its special function among them, and the issue slots and pipes of the others no longer cap the
+estimate. In the paper's Table III the three kernels of this kind gained 0.35 to 1.6 times what was matched,
+0.95 on average.
 """
 
 from __future__ import annotations

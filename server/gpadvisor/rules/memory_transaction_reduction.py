@@ -54,9 +54,9 @@ Without a profile warps are taken to run along `threadIdx.x`; of short rows, whi
 
 The paper's value is GPA Eq. 2 with the throttle stalls. Where sectors were counted, the units that they load
 are relieved by the share that is waste, and the time that units work falls until the next one limits, which
-can be more than the throttle stalls alone; the matched stalls go by the same share. What fills the way from L1
-to L2 are sectors that are written, and a request for each line that is read. Without counters, none
-to all of the stalls that are due to accesses which the machine code shows to be apart: in the paper's Table
+can be more than the throttle stalls alone; the matched stalls go by the same share. What fills the way from
+L1 to L2 are sectors that are written, and a request for each line that is read. Without counters, none to all
+of the stalls that are due to accesses which the machine code shows to be apart: in the paper's Table
 III the one kernel of this kind gained 0.6. Without samples counters say how many passes of L1 a request took
 and how many sectors it brought from L2 and DRAM, the machine code how many it needs and which accesses take
 more: the load of the busiest unit then, and the time that none filled, are the estimate. Bank conflicts that

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
-from gpadvisor.estimators.reliefs import fewer_warps, freed
-from gpadvisor.estimators.utilisation import ISSUE, L1_REQUESTS
+from gpadvisor.estimators.reliefs import fewer_warps, freed, freed_with_passes
+from gpadvisor.estimators.utilisation import ISSUE, L1_DATA, L1_REQUESTS
 from gpadvisor.model.advice import Match, Relief
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.ids import FunctionId
@@ -48,6 +48,20 @@ def test_without_counts_the_samples_of_issue_weigh() -> None:
 
 def test_nothing_is_known_without_either() -> None:
     assert freed(context_of(listing(EXCURSION)), {(KERNEL, 0): 1.0}) == ()
+
+
+def test_accesses_of_shared_memory_take_their_passes_along() -> None:
+    code = listing("load| LDG.E R2, [R6.64]\nput| STS [R4], R2\nget| LDS R3, [R4]\nEXIT")
+    counted = {
+        "memory_l1_wavefronts_shared": {"put": 100.0, "get": 300.0},
+        "memory_l2_theoretical_sectors_global": {"load": 400.0},
+    }
+    context = context_of(code, ISSUED[:0], pc_metrics=counted)
+    gone, best = {(KERNEL, 2): 0.5}, {(KERNEL, 1): 1.0, (KERNEL, 2): 1.0}
+    (found,) = [one for one in freed_with_passes(context, gone, best) if one.resource == L1_DATA]
+    assert (found.remaining, found.remaining_best) == (1 - 150 / 500, 1 - 400 / 500)
+    uncounted = freed_with_passes(context_of(code), gone, best)
+    assert L1_DATA not in {one.resource for one in uncounted}
 
 
 def test_full_warps_are_fewer() -> None:

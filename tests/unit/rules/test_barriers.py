@@ -40,6 +40,7 @@ ISETP.NE.AND P0, PT, R3, RZ, PT
 EXIT"""
 
 HALVED = "SHF.R.U32.HI R9, RZ, 0x1, R9"
+DOWN = "IMAD.SHL.U32 R9, R9, 0x2, RZ\nSHF.R.S32.HI R12, RZ, 0x1, R12"
 TREE = """again:
 ISETP.GE.U32.AND P0, PT, R4, R9, PT
 @P0 BRA skip
@@ -153,6 +154,7 @@ def test_a_line_of_an_inlined_function_goes_only_if_all_code_with_it_allows(behi
         (TREE.format(step=HALVED).replace("@P0 BRA skip", "NOP"), 0),  # a butterfly: every thread stores
         (TREE.format(step=HALVED).replace("@P0 BRA skip", "LDS R8, [R4]"), 1),  # a scan: two loads, one store
         (TREE.format(step=HALVED).replace("R9, 0x1, PT", "R9, 0x83, PT"), 0),  # one warp does the rest
+        (TREE.format(step=DOWN).replace("R9, 0x1, PT", "R9, 0x100, PT"), 1),  # the bound rises to all threads
         ("".join(_level(bound) for bound in (128, 64, 32, 16, 8)) + "EXIT", 3),
         ("".join(_level(bound).replace("FADD", "IMNMX") for bound in (128, 64, 32, 16)) + "EXIT", 0),
         ("".join(_level(bound) for bound in (128, 64)) + "EXIT", 0),
