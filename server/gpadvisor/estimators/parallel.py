@@ -33,7 +33,6 @@ from gpadvisor.estimators.utilisation import (
     active_loads,
     loads,
     measured_loads,
-    without_hits,
 )
 from gpadvisor.evidence.queries import percent
 from gpadvisor.model.advice import Estimate, Match, ParallelTarget, Relief, Utilisation
@@ -240,10 +239,6 @@ def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Ran
     fewer = min(1.0, target.blocks_now and target.blocks_new / target.blocks_now)
     expected = faster(rate, units, constants.OVERLAP, left)
     low = min(expected, faster(slow, units, constants.LEAST_OVERLAP, left))
-    crowded = together(without_hits(context, _thinned(measured, spread)), match.relieves)
-    is_crowded = target.warps_new > now and crowded > units
-    if is_crowded:
-        low = min(low, faster(slow, crowded, constants.OVERLAP, left))
     if target.blocks_new == target.blocks_now and target.threads_new == target.threads_now:
         low = min(low, expected**constants.SPREAD)  # a change of the kernel may add work of its own
     result = Range(
@@ -260,8 +255,6 @@ def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Ran
     )
     if measured:
         result.reasons.append(f"the units they share then take {100 * units:.0f} % of the active time of now")
-    if is_crowded:
-        result.reasons.append("low: L1, which more warps share then, keeps nothing of what it finds now")
     if outside > constants.ANY_END:
         stays = "stays" if left == outside else "goes" if left == 0 else f"falls to {100 * left:.1f} %"
         result.reasons.append(

@@ -27,8 +27,6 @@ TEXTURE: Final = "texture"
 ISSUE: Final = "issue"
 MEMORY: Final = "memory"
 SM: Final = "SM"
-_L1_HITS: Final = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum"
-_BEHIND_L1: Final = "lts__t_sectors_srcunit_tex.sum"
 CONSTANT_CACHE: Final = "constant cache"
 ADU_PIPE: Final = "ADU pipe"
 
@@ -271,17 +269,4 @@ def while_active(profile: KernelProfile, measured: Sequence[Utilisation]) -> tup
         else replace(entry, percent=min(max(constants.PEAK_PERCENT, entry.percent), entry.percent / share))
         for entry in measured
         for share in (device if entry.name in _OF_THE_DEVICE else mean_share,)
-    )
-
-
-def without_hits(context: KernelContext, measured: Sequence[Utilisation]) -> tuple[Utilisation, ...]:
-    """Loads where L1, which more warps share then, keeps nothing of what it finds for few of them now."""
-    profile = context.profile
-    hits = None if profile is None else profile.metric(_L1_HITS)
-    behind = None if profile is None else profile.metric(_BEHIND_L1)
-    if not hits or not behind:
-        return tuple(measured)
-    return tuple(
-        replace(entry, percent=min(100.0, entry.percent * (1 + hits / behind))) if entry.name == L2 else entry
-        for entry in measured
     )

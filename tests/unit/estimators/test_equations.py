@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from typing import Final
 
 import pytest
@@ -211,14 +210,14 @@ SHARED: Final = {
 }
 
 
-def _filled(counted: Mapping[str, float] = SHARED, **changes: object) -> Estimate:
+def _filled(**changes: object) -> Estimate:
     values: dict[str, object] = {
         "warps_now": 8.0, "warps_new": 8.0, "issue_ratio": 0.02, "factor": 1.0, "held_now": 2.0,
         "held_low": 4.0, "blocks_now": 32768, "blocks_new": 4096, "threads_now": 32, "threads_new": 256,
         "busy_sms_now": 82, "busy_sms_new": 82, **changes,
     }  # fmt: skip
     blame = made.blame(made.Row(samples=980, latency=980), made.selected(20))
-    return parallel(made.context(blame, measured=made.profile(counted)), match(parallel=target(**values)))
+    return parallel(made.context(blame, measured=made.profile(SHARED)), match(parallel=target(**values)))
 
 
 def test_more_warps_hide_their_own_waits_beside_the_units_that_stay() -> None:
@@ -234,21 +233,6 @@ def test_more_warps_hide_their_own_waits_beside_the_units_that_stay() -> None:
     # With an eighth of the blocks the time between them may go with them.
     value = 1 / (0.135 / 8 + 0.865 * ((own / 4) ** 3 + units**3) ** (1 / 3))
     assert found.high == pytest.approx(HIGH * value, rel=1e-3)
-
-
-def test_at_worst_l1_keeps_nothing_for_more_warps_of_what_it_finds_for_few() -> None:
-    behind = {
-        "lts__throughput.avg.pct_of_peak_sustained_elapsed": 36.0,
-        "lts__t_sectors_srcunit_tex.sum": 14.0,
-    }
-    hits = {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum": 14.0}
-    without, found = _filled({**SHARED, **behind}), _filled({**SHARED, **behind, **hits})
-    assert found.low < 0.9 * without.low
-    assert (found.expected, found.high) == (without.expected, without.high)
-    assert "L1, which more warps share then, keeps nothing" in found.reason
-    assert _filled({**SHARED, **behind, **hits}, warps_new=2.0, held_low=2.0, lanes=2.0).low == (
-        _filled({**SHARED, **behind}, warps_new=2.0, held_low=2.0, lanes=2.0).low
-    )
 
 
 def test_time_between_blocks_goes_where_others_fill_it() -> None:
