@@ -34,6 +34,7 @@ _REPEATED: Final = frozenset(
         OpcodeClass.FLOAT32,
         OpcodeClass.FLOAT64,
         OpcodeClass.TENSOR,
+        OpcodeClass.TRANSCENDENTAL,
     }
 )
 
@@ -86,14 +87,33 @@ def loop_facts(function: Function, loop: LoopId) -> LoopFacts:
 
 
 def loop_overhead(function: Function, loop: LoopId) -> frozenset[int]:
-    """Instructions that only run the loop, once per pass: its counter, the comparison and the jump back."""
+    """Instructions that only run the loop: its counter, the comparison, the jump back, steps of addresses.
+
+    An address that steps by a constant becomes an offset of the accesses of an unrolled body.
+    """
     indices = loop_indices(function, loop)
     counter = _counter(function, loop, indices)
     if counter is None:
         return frozenset()
     steps = [index for index in indices if counter.register in function.instructions[index].defs]
     compare = next(index for index in indices if function.instructions[index] is counter.compare)
-    return frozenset({*steps, compare, *_latches(function, loop)})
+    return frozenset({*steps, *_address_steps(function, indices), compare, *_latches(function, loop)})
+
+
+def _address_steps(function: Function, indices: list[int]) -> list[int]:
+    """The only instruction that writes a register of an address, where it adds a constant to it."""
+    code = function.instructions
+    writers = Counter(register for index in indices for register in code[index].defs)
+    used = {use for index in indices if code[index].info.space is not None for use in code[index].uses}
+    return [
+        index
+        for index in indices
+        for register in code[index].defs
+        if code[index].guard is None
+        and register in used
+        and writers[register] == 1
+        and _step(function, [index], register) is not None
+    ]
 
 
 def is_counted(function: Function, loop: LoopId) -> bool:

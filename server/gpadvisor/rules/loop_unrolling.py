@@ -46,8 +46,8 @@ kernels without such an obstacle in the paper's Table III gained on average. Loa
 also wait together, whatever work there is: of the waits for loads from device memory that do not depend on
 the pass before, in the loops that are told, a quarter stays. Where that is more, 0.8 of it is expected, and
 the equation's value is the low end; units that are busy, DRAM first, leave less. What no order of
-instructions can overlap (carried values, atomics) is left out of the high end, too. Counting and jumping
-less often frees issue slots, so that a kernel whose schedulers are busy is capped less.
+instructions can overlap (carried values, atomics) is left out of the high end, too. Counting, stepping
+addresses and jumping less often frees issue slots, so that a kernel whose schedulers are busy is capped less.
 """
 
 from __future__ import annotations
@@ -58,11 +58,13 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.estimators import constants
+from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.latency_hiding import fillable, latency_hiding
 from gpadvisor.estimators.launches import lacks_warps
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.unrolling import Outlook, counts_of, lanes_of, outlook_of
+from gpadvisor.estimators.utilisation import ISSUE, measured_loads
 from gpadvisor.evidence.loops import loop_facts, loop_overhead
 from gpadvisor.evidence.queries import (
     Rows,
@@ -304,6 +306,11 @@ def _advice(context: KernelContext, region: Region, outlook: Outlook) -> str:
         )
     elif facts.trips is not None and facts.trips <= 32:
         text = f"Unroll {where} completely (#pragma unroll): it runs {facts.trips} passes."
+    elif _issues_all_the_time(context):
+        text = (
+            f"Unroll {where} (#pragma unroll {UNROLL}), so that it counts, steps its addresses and jumps "
+            "once for several passes: the schedulers are at their limit."
+        )
     else:
         text = (
             f"Unroll {where} (#pragma unroll {UNROLL}), so that the loads of several passes are in flight "
@@ -316,6 +323,11 @@ def _advice(context: KernelContext, region: Region, outlook: Outlook) -> str:
     if outlook.share < constants.MAJORITY and outlook.reasons:
         text += f" Little may come of it: {outlook.reasons[0]}."
     return text
+
+
+def _issues_all_the_time(context: KernelContext) -> bool:
+    full = busiest_after(measured_loads(context), ())
+    return full is not None and full.unit.name == ISSUE and full.unit.percent >= constants.HIGH_PERCENT
 
 
 OPTIMIZER: Final = Optimizer(

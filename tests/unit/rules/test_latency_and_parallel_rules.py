@@ -306,6 +306,16 @@ def test_one_jump_for_four_passes_frees_issue_slots() -> None:
         assert [(one.resource, one.remaining) for one in found.relieves] == [("issue", one) for one in left]
 
 
+@pytest.mark.parametrize(("percent", "full"), [(88.0, True), (40.0, False)])
+def test_schedulers_at_their_limit_are_why_to_unroll(percent: float, full: bool) -> None:
+    issue = {"sm__issue_active.avg.pct_of_peak_sustained_elapsed": percent}
+    counts = dict.fromkeys(("before", "load", "use", "back"), (100, 3200))
+    context = context_of(listing(_loop(STREAM)), ROWS, counts=counts, metrics=issue)
+    found = _match(loop_unrolling, context)
+    assert ("jumps once for several passes: the schedulers are at their limit" in found.cure) is full
+    assert ("loads of several passes are in flight together" in found.cure) is not full
+
+
 @pytest.mark.parametrize(
     ("registers", "block", "kept"), [(37, 256, 1), (38, 256, 40 / 48), (64, 256, 24 / 32), (64, 128, 28 / 32)]
 )

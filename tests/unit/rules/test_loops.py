@@ -51,6 +51,24 @@ def test_a_counter_of_the_whole_warp() -> None:
     assert loop_overhead(code.program.functions[0], FIRST) == {1, 2, 4}
 
 
+def test_addresses_that_step_by_a_constant_are_offsets_of_an_unrolled_body() -> None:
+    body = "LDS R2, [UR5]\nUIADD3 UR5, UR5, 0x10, URZ\nFADD R8, R2, R8\nIADD3 R9, R9, 0x2, RZ"
+    code = _loop(f"{body}\nIADD3 R4, R4, 0x1, RZ")
+    # Not what is counted for its own sake (R9), nor what the loop computes (R8).
+    assert loop_overhead(code.program.functions[0], FIRST) == {2, 5, 6, 7}
+    twice = _loop(f"{body}\nUIADD3 UR5, UR5, 0x4, URZ\nIADD3 R4, R4, 0x1, RZ")
+    assert loop_overhead(twice.program.functions[0], FIRST) == {6, 7, 8}
+
+
+def test_a_line_with_one_root_of_several_products_stands_once() -> None:
+    """As an exponential, whose argument and result are scaled: two of each, and one MUFU."""
+    line = "FADD R2, R9, R8 // 5\nFMUL R2, R2, R9 // 5\nMUFU.EX2 R2, R2 // 5\nFMUL R2, R2, R2 // 5"
+    code = _loop(f"LDS R9, [R5] // 4\n{line}\nFADD R8, R8, R2 // 5\nIADD3 R4, R4, 0x1, RZ")
+    assert (_facts(code).copies, _facts(code).copies_reason) == (1, None)
+    double = _loop(f"LDS R9, [R5] // 4\n{line}\n{line}\nIADD3 R4, R4, 0x1, RZ")
+    assert _facts(double).copies_reason == "line 5 stands 2 times in it"
+
+
 def test_a_loop_that_ends_where_what_it_loads_says_so_counts_nothing() -> None:
     """As a partition, which goes on while the elements are less than the pivot."""
     body = "IADD3 R6, P1, R6, 0x4, RZ\nLDG.E R2, [R6.64]"
