@@ -11,9 +11,10 @@ from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.barriers import Needless, is_barrier, needless_barriers
 from gpadvisor.evidence.common_loads import last_barrier
+from gpadvisor.evidence.divisions import integer_divisions
 from gpadvisor.evidence.exchanges import exchange_barriers
 from gpadvisor.evidence.lanes import active_share
-from gpadvisor.evidence.queries import Rows, by_role, by_stall, line_text, share
+from gpadvisor.evidence.queries import Rows, by_role, by_stall, line_text, loop_indices, share
 from gpadvisor.evidence.serial_sums import serial_sums
 from gpadvisor.evidence.trees import has_few_elements, leaves_by_remainder, tree_barriers
 from gpadvisor.model.advice import StaticSite
@@ -141,11 +142,19 @@ def waited_barriers(context: KernelContext, blame: Blame, rows: Rows) -> set[tup
 
 
 def is_scattered(context: KernelContext, number: FunctionId, barrier: int) -> bool:
-    """Whether a tree's active threads are apart, and the report has counted them."""
+    """Whether a tree's active threads are apart, the report has counted them, and it saves work to mend that.
+
+    Neighbours need no division for who takes part, and whole warps of them branch around a level. They save
+    nothing where a mask tells who does, and all of a level stands under that predicate, which a warp without
+    threads executes as well.
+    """
     function = context.program.functions[number]
     loop = function.innermost_loop(barrier)
     counted = context.profile is not None and active_share(context.profile, function) is not None
-    return counted and loop is not None and leaves_by_remainder(function, loop)
+    if loop is None or not counted or not leaves_by_remainder(function, loop):
+        return False
+    divided = {index for sequence in integer_divisions(function) for index in sequence.indices}
+    return len(function.loops[loop].blocks) > 1 or not divided.isdisjoint(loop_indices(function, loop))
 
 
 def waits_for_levels(context: KernelContext, blame: Blame, function: Function) -> bool:

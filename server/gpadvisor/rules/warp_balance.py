@@ -43,10 +43,10 @@ for (int s = 16; s > 0; s /= 2) v += __shfl_down_sync(~0u, v, s);
 
 If all warps wait alike for a load just before the barrier, the stall is that latency and balancing does
 nothing: such samples are left out. Where the loads differ from warp to warp, look at Code Reordering and
-Loop Unrolling as well. Never remove a barrier that separates a write of
-shared memory from a read by another warp. A tree whose threads take part by a remainder keeps every warp at
-work in every level; until neighbours take part, Thread Divergence has the change to make. So it has where the
-few warps that work are those whose other threads are idle: that is told once.
+Loop Unrolling as well. Never remove a barrier that separates a write of shared memory from a read by another
+warp. A tree whose threads take part by a remainder keeps every warp at work in every level; where a branch
+skips it, or it takes a division, Thread Divergence has the change to make. So it has where the few warps that
+work are those whose other threads are idle: that is told once.
 
 ## How the gain is estimated
 
