@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from math import ceil
 from typing import Final
 
@@ -14,6 +14,7 @@ from gpadvisor.evidence.arrays import address_registers
 from gpadvisor.evidence.lane_values import Lanes, LaneValues, signed
 from gpadvisor.evidence.measured import Values, executed_threads, executed_warps, metric
 from gpadvisor.evidence.queries import loop_indices
+from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import OpcodeClass, Register, RegisterFile, register_file
 from gpadvisor.model.kind import Kind
 from gpadvisor.model.machine import WARP, CodeForm
@@ -288,16 +289,40 @@ def exit_by_data(function: Function, index: int) -> int | None:
     if loop is None:
         return None
     inside = loop_indices(function, loop)
+    for result in _exits(function, loop):
+        if result in inside and result is not None and _follows_load(function, result, set(inside)):
+            return result
+    return None
+
+
+def _exits(function: Function, loop: LoopId) -> Iterator[int | None]:
+    """The comparisons by which threads leave a loop; None where one is not known."""
     for block in sorted(function.loops[loop].blocks):
         branch_index = function.blocks[block].end - 1
         branch = function.instructions[branch_index]
         leaves = any(to not in function.loops[loop].blocks for to, _ in function.blocks[block].successors)
-        if branch.info.opclass is not OpcodeClass.BRANCH or branch.guard is None or not leaves:
-            continue
-        result = _comparison(function, _writer(function, branch.guard.register, branch_index))
-        if result in inside and result is not None and _follows_load(function, result, set(inside)):
-            return result
-    return None
+        if branch.info.opclass is OpcodeClass.BRANCH and branch.guard is not None and leaves:
+            yield _comparison(function, _writer(function, branch.guard.register, branch_index))
+
+
+def passes_are_alike(function: Function, index: int, form: CodeForm, launch: Launch) -> bool:
+    """Whether all threads of a warp leave the loop around an instruction by numbers that they share."""
+    loop = function.innermost_loop(index)
+    if loop is None:
+        return False
+    values = LaneValues(function, form, launch, _ARGUMENT)
+    exits = list(_exits(function, loop))
+    return bool(exits) and all(
+        position is not None
+        and function.instructions[position].info.opclass is OpcodeClass.PREDICATE
+        and function.instructions[position].opcode not in _OF_NUMBERS
+        and not any(
+            values.operand(position, text).differs
+            for text in function.instructions[position].operands.split(",")
+            if "P" not in text
+        )
+        for position in exits
+    )
 
 
 def _follows_load(function: Function, index: int, inside: set[int]) -> bool:

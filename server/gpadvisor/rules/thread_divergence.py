@@ -81,6 +81,7 @@ from gpadvisor.evidence.lanes import (
     exit_by_data,
     has_rows,
     loads_in_loop,
+    passes_are_alike,
     passes_differ,
     stands_in_for_shared,
     threads_per_warp,
@@ -247,7 +248,8 @@ def _choice(context: KernelContext, profile: KernelProfile, idle: Idle) -> Choic
     function, index = idle.function, idle.worst
     if stands_in_for_shared(function, idle.group):
         return Choice.EDGE
-    if passes_differ(function, index, idle.shares_of_function):
+    alike = passes_are_alike(function, index, context.program.form, profile.launch)
+    if not alike and passes_differ(function, index, idle.shares_of_function):
         return Choice.PASSES if exit_by_data(function, index) is None else Choice.EXIT
     choice = choice_of(function, idle.condition, context.program.form, profile.launch)
     if choice is not Choice.UNKNOWN or idle.condition is None:

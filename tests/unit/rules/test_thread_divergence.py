@@ -270,9 +270,17 @@ def test_a_tree_by_levels_ends_in_one_warp(level: str, neighbours: bool) -> None
     assert ("Let the active threads be neighbours" in found.cure) is neighbours
 
 
-def test_threads_that_leave_a_loop_one_by_one() -> None:
-    text = """
-        LDG.E R4, [R2.64]
+@pytest.mark.parametrize(
+    ("count", "words"), [("R0", "different numbers of passes"), ("R6", "whole warps skip the code")]
+)
+def test_threads_that_leave_a_loop_one_by_one(count: str, words: str) -> None:
+    """Where all threads load the same count, a condition keeps the others out of the loop."""
+    text = f"""
+        S2R R0, SR_TID.X
+        ISETP.GT.AND P2, PT, R0, R6, PT // 5
+        @!P2 EXIT // 5
+        IMAD R2, {count}, 0x4, R10
+        LDG.E R4, [R2]
         after| MOV R5, RZ // 6
         again:
         then| FADD R8, R8, R9 // 8
@@ -282,7 +290,7 @@ def test_threads_that_leave_a_loop_one_by_one() -> None:
         EXIT
     """
     found = _match(_context(text, {ISSUE: 80.0}, active=6))
-    assert "different numbers of passes" in found.cure
+    assert words in found.cure
 
 
 EXITS = """
