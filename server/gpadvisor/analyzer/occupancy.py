@@ -103,6 +103,13 @@ def _by_registers(sm: SmLimits, registers_per_thread: int, warps: int) -> int:
     return sm.registers.value // partitions // per_warp * partitions // warps
 
 
+def shared_carveout(sm: SmLimits, shared_bytes: int, blocks: int) -> int:
+    """What the driver cuts off for the shared memory of so many blocks; the rest of the data cache is L1."""
+    reserved = sm.reserved_shared_bytes_per_block.value
+    per_block = _round_up(shared_bytes + reserved, sm.shared_allocation_unit_bytes.value)
+    return _carveout(sm, per_block * blocks if shared_bytes else 0)
+
+
 def _by_shared_memory(sm: SmLimits, shared_bytes: int, carveout_bytes: int | None) -> int:
     reserved = sm.reserved_shared_bytes_per_block.value
     per_block = _round_up(shared_bytes + reserved, sm.shared_allocation_unit_bytes.value)

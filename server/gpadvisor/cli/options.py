@@ -89,7 +89,7 @@ def add_launch(parser: argparse.ArgumentParser) -> None:
         "--hit-rate",
         metavar="L1[,L2]",
         type=hit_rates,
-        help="share of accesses that hit L1, and of the rest that hit L2 (default 0.5,0.5)",
+        help="share of accesses that hit L1, and of the rest that hit L2 (default: by address, else 0.5,0.5)",
     )
     group.add_argument(
         "--sms", metavar="N", type=natural, help="SMs of the GPU (default: of the architecture's)"

@@ -74,6 +74,10 @@ class Timing:
     prefetched_lines: int
     block_launch_cycles: int
     l2_bytes_per_cycle: float  # an SM's share
+    l2_packets_per_cycle: float  # an SM's share of what the slices take in: a request, a sector to be written
+    atomic_cycles: float  # that L2 takes for each lane's operation on the same line
+    float_atomic_cycles: float
+    data_cache_bytes: int  # of an SM: shared memory is cut from it, the rest is L1
 
 
 _RANGES: Final = frozenset(name for name in Timing.__slots__ if name in {

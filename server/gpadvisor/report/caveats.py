@@ -131,8 +131,8 @@ def _modelled_words(advice: Advice) -> str:
     low, high = f"{min(totals):,}", f"{max(totals):,}"
     samples = low if low == high else f"{low} to {high}"
     return (
-        f"Modelled, not measured: {samples} samples of one SM, with shares of cache hits that are taken for "
-        "granted. --details has all that was assumed."
+        f"Modelled, not measured: {samples} samples of one SM. Where the launch does not tell an address, "
+        "shares of cache hits are taken for granted. --details has all that was assumed."
     )
 
 

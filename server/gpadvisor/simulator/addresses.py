@@ -69,7 +69,9 @@ def address_base(instruction: Instruction) -> tuple[list[tuple[Register, int]], 
 
     None where the address is not understood.
     """
-    for text in operands_of(instruction.operands):
+    operands = operands_of(instruction.operands)
+    # A copy names its place in shared memory first.
+    for text in reversed(operands) if instruction.opcode == "LDGSTS" else operands:
         operand = parse_operand(text)
         if operand.kind is not OperandKind.MEMORY:
             continue

@@ -9,8 +9,10 @@ import numpy as np
 
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
+from gpadvisor.model.machine import LINE_BYTES
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.simulator import state
+from gpadvisor.simulator.configuration import ASSUMED_HIT_RATE
 from gpadvisor.simulator.control import kernel_line, together
 from gpadvisor.simulator.outcome import Outcome
 from gpadvisor.simulator.state import Results
@@ -18,25 +20,25 @@ from gpadvisor.simulator.state import Results
 _ACCESSING: Final = frozenset(
     {OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION}
 )
+_OPERATIONS: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 _SHOWN_ASSUMPTIONS: Final = 40
 
 
 def list_assumptions(outcome: Outcome) -> tuple[str, ...]:
     """Each once, those of the launch first."""
-    config, share = outcome.config, outcome.share
+    share = outcome.share
     texts = [
         f"modelled: one SM of {share.sms}, {len(share.blocks)} of its {share.total} blocks simulated"
         + (f", {share.repeats} more full waves taken to be like the first" if share.repeats else ""),
     ]
-    texts.append(
-        f"global accesses hit L1 with {config.l1_hit_rate:.0%}, L2 with {config.l2_hit_rate:.0%}; "
-        f"local ones hit L1 with {config.local_hit_rate:.0%}"
-    )
+    texts += _cache_assumptions(outcome)
     if _lacks_shared(outcome):
         texts.append("no size is stated for the dynamic shared memory that the code uses")
     guessed = _guessed_addresses(outcome)
     if guessed:
         texts.append(f"neighbouring lanes access neighbouring words {guessed}")
+    if _unknown_operations(outcome):
+        texts.append("lanes of atomic operations whose addresses are not known work on different lines")
     undecided = np.flatnonzero(outcome.results.undecided)
     decided = outcome.lowered.decisions
     texts += together(decided[place] for place in undecided.tolist() if place in decided)
@@ -52,10 +54,36 @@ def list_assumptions(outcome: Outcome) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
+def _cache_assumptions(outcome: Outcome) -> list[str]:
+    """What is taken for granted of hits, and of which share of the accesses."""
+    config, level = outcome.config, outcome.results.level.sum(axis=1)
+    l1, l2 = (ASSUMED_HIT_RATE if rate is None else rate for rate in (config.l1_hit_rate, config.l2_hit_rate))
+    shares = f"hit L1 with {l1:.0%}, L2 with {l2:.0%}"
+    local = f"local ones hit L1 with {config.local_hit_rate:.0%}"
+    found, unknown = int(level[state.REQUESTS]), int(level[state.UNKNOWN_REQUESTS])
+    if not found:
+        return [f"global accesses {shares}; {local}"]
+    l1_kib = int(outcome.sm.whole[state.L1_SETS]) * state.L1_WAYS * LINE_BYTES >> 10
+    share = found / (found + unknown)
+    which = f"addresses of {share:.0%} of the global accesses" if unknown else "addresses of global accesses"
+    text = (
+        f"{which} follow from the launch: they hit what is in {l1_kib} KiB of L1 and in "
+        f"{outcome.device.l2_bytes >> 20} MiB of L2, both empty at first"
+    )
+    return [text, f"the other global accesses {shares}; {local}" if unknown else local]
+
+
 def _lacks_shared(outcome: Outcome) -> bool:
     return not (outcome.share.static_shared or outcome.config.dynamic_shared_bytes) and any(
         instruction.info.space is MemorySpace.SHARED and instruction.info.opclass in _ACCESSING
         for instruction in outcome.lowered.instructions.values()
+    )
+
+
+def _unknown_operations(outcome: Outcome) -> bool:
+    return any(
+        instruction.info.opclass in _OPERATIONS and outcome.results.level[state.UNKNOWN_REQUESTS, place]
+        for place, instruction in outcome.lowered.instructions.items()
     )
 
 

@@ -13,6 +13,8 @@ from gpadvisor.model.machine import BLOCK_LIMITS, GRID_LIMITS
 
 POINTER_BASE: Final = 0x10_0000_0000
 POINTER_STEP: Final = 0x1000_0000
+ASSUMED_HIT_RATE: Final = 0.5
+"""Where hits are neither told nor found by address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +30,9 @@ class SimulationConfig:
     """Between two samples of the SM; doubled during a run as often as its samples outgrow the buffer."""
     arguments: Mapping[int, int] = field(default_factory=dict)
     """Known 32-bit words of the kernel's parameters by byte offset; see ``argument_words``."""
-    l1_hit_rate: float = 0.5
-    l2_hit_rate: float = 0.5
+    l1_hit_rate: float | None = None
+    """Of global accesses; None: by their addresses where these are known, else as often as not."""
+    l2_hit_rate: float | None = None
     local_hit_rate: float = 0.9
     """L1 hits of local memory: spills are used again soon."""
     l1_hit_rate_at: Mapping[int, float] = field(default_factory=dict)  # by source line
@@ -51,7 +54,7 @@ class SimulationConfig:
     """Iterations by source line, for loops whose end does not follow from the arguments."""
     passed_barriers: frozenset[int] = frozenset()
     """Barriers of the block, by Pc, that are passed as if they were not there: what waiting at them costs."""
-    waves: int = 2
+    waves: int = 3
     """At most this many waves of blocks are simulated; further ones repeat the first."""
     max_cycles: int = 20_000_000
     max_instructions: int = 20_000_000
@@ -62,7 +65,8 @@ class SimulationConfig:
                 if not 1 <= value <= limit:
                     raise UsageError(f"{name}.{axis} is {value}, a launch needs 1 to {limit}")
         for name in ("l1_hit_rate", "l2_hit_rate", "local_hit_rate", "branch_taken"):
-            _probability(name, getattr(self, name))
+            if getattr(self, name) is not None:
+                _probability(name, getattr(self, name))
         for name in ("l1_hit_rate_at", "l2_hit_rate_at", "branch_taken_at"):
             for key, value in getattr(self, name).items():
                 _probability(f"{name}[{key}]", value)

@@ -27,6 +27,7 @@ _ACCESSING: Final = frozenset(
 
 _MOST_COUNTED: Final = 2.0**63
 """The largest grids run more instructions than a column of counts holds."""
+_NEARLY_ALL: Final = 0.9
 _PIPE_METRICS: Final = {
     Unit.ALU: "sm__pipe_alu_cycles_active",
     Unit.FMA: "sm__pipe_fma_cycles_active",
@@ -147,9 +148,25 @@ def metrics_of(outcome: Outcome, cycles: float | None) -> dict[str, MetricValue]
         "dram__sectors_read.sum": (float(traffic[state.DRAM_MOVED]) - written) * scale,
         "dram__sectors_write.sum": written * scale,
     }
+    result |= _hit_rates(outcome)
     if cycles is not None:
         result["sm__cycles_active.avg"] = cycles * busy
         result["gpu__time_duration.sum"] = cycles / outcome.device.clock_hz * 1e9
+    return result
+
+
+def _hit_rates(outcome: Outcome) -> dict[str, MetricValue]:
+    """Of caches, where nearly all that went through them was found by its address."""
+    level = outcome.results.level.sum(axis=1)
+    result: dict[str, MetricValue] = {}
+    if level[state.REQUESTS] < _NEARLY_ALL * (level[state.REQUESTS] + level[state.UNKNOWN_REQUESTS]):
+        return result
+    for name, found, all_sectors in (
+        ("l1tex__t_sector_hit_rate.pct", state.L1_FOUND, state.L1_SECTORS),
+        ("lts__t_sector_hit_rate.pct", state.L2_FOUND, state.TO_L2),
+    ):
+        if level[all_sectors]:
+            result[name] = 100.0 * float(level[found]) / float(level[all_sectors])
     return result
 
 

@@ -205,6 +205,27 @@ def _across(code: Slice, values: Values, w: int, i: int, lanes: int, active: int
     _write(code, values, w, i, 0, lanes, known_lanes)
 
 
+@compiled
+def _note_axes(code: Slice, values: Values, w: int, i: int, axes: int, whole: bool) -> None:  # noqa: FBT001 - no keywords in compiled code
+    """Which indices of the block the results of an instruction hang on; lanes left out keep theirs."""
+    for k in range(code.result.shape[1]):
+        slot = code.result[i, k]
+        if slot >= 0:
+            values.axes[w, slot] = axes if whole else axes | values.axes[w, slot]
+
+
+@compiled
+def _axes_of(code: Slice, values: Values, w: int, i: int) -> int:
+    """The indices of the block among what an instruction reads, itself or through its registers."""
+    if code.op[i] == 14:
+        return 1 << (code.table[i] - 4) if 4 <= code.table[i] <= 6 else 0
+    axes = 0
+    for k in range(4):
+        if code.source_kind[i, k] == 1:
+            axes |= values.axes[w, code.source_value[i, k]]
+    return axes
+
+
 @seldom
 def evaluate(code: Slice, values: Values, w: int, i: int, active: int) -> None:
     """Do what instruction i of the slice does to the registers of warp w."""
@@ -219,7 +240,9 @@ def evaluate(code: Slice, values: Values, w: int, i: int, active: int) -> None:
         return
     if op == 1:
         _forget(code, values, w, i, lanes)
-    elif op in (14, 17):
+        return
+    _note_axes(code, values, w, i, _axes_of(code, values, w, i), lanes == active or code.uniform[i])
+    if op in (14, 17):
         _across(code, values, w, i, lanes, active)
     elif op in (13, 18):
         _predicates(code, values, w, i, lanes)

@@ -9,11 +9,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.analyzer.occupancy import occupancy
+from gpadvisor.analyzer.occupancy import occupancy, shared_carveout
 from gpadvisor.errors import UsageError
 from gpadvisor.machine.timing import SimulatedDevice, Timing
 from gpadvisor.model.advice import Occupancy
-from gpadvisor.model.machine import LINE_BYTES, MachineModel
+from gpadvisor.model.machine import LINE_BYTES, SECTOR_BYTES, MachineModel
 from gpadvisor.model.program import Function, FunctionKind, KernelFacts, Program
 from gpadvisor.simulator import state
 from gpadvisor.simulator.configuration import SimulationConfig
@@ -132,8 +132,20 @@ def _check(
         )
 
 
+def l1_bytes(machine: MachineModel, timing: Timing, share: Share, config: SimulationConfig) -> int:
+    """What shared memory leaves of an SM's data cache."""
+    shared = share.static_shared + config.dynamic_shared_bytes
+    left = timing.data_cache_bytes - shared_carveout(machine.sm, shared, share.resident)
+    return max(left, state.L1_WAYS * LINE_BYTES)
+
+
 def whole_parameters(
-    machine: MachineModel, timing: Timing, share: Share, config: SimulationConfig, entry: int
+    machine: MachineModel,
+    timing: Timing,
+    device: SimulatedDevice,
+    share: Share,
+    config: SimulationConfig,
+    entry: int,
 ) -> NDArray[np.int64]:
     """Whole numbers that the inner loop reads."""
     sm = machine.sm
@@ -164,6 +176,10 @@ def whole_parameters(
         state.MAX_INSTRUCTIONS: config.max_instructions,
         state.DIVERGENT: int(config.divergent_branches),
         state.FULL_WAVE: share.resident,
+        # An odd number of sets, over which strides of powers of two spread.
+        state.L1_SETS: (l1_bytes(machine, timing, share, config) // LINE_BYTES // state.L1_WAYS - 1) | 1,
+        state.L2_SECTORS: device.l2_bytes // SECTOR_BYTES,
+        state.BUSY_SMS: min(share.sms, config.blocks),
     }
     for place, value in values.items():
         result[place] = value
@@ -178,11 +194,42 @@ def whole_parameters(
 def real_parameters(
     timing: Timing, device: SimulatedDevice, share: Share, config: SimulationConfig
 ) -> NDArray[np.float64]:
-    """Bytes per cycle that one SM may take from L2 and from DRAM."""
+    """Bytes per cycle that one SM may take from L2 and from DRAM; how many SMs ask for the same."""
     busy = min(share.sms, config.blocks)
-    result = np.zeros(2)
+    result = np.zeros(state.REALS)
     # Fewer SMs share the same DRAM; one alone can take no more than its way to L2 carries.
     dram = device.dram_bytes_per_second / device.clock_hz / busy
     result[state.L2_RATE] = max(timing.l2_bytes_per_cycle, 1e-6)
     result[state.DRAM_RATE] = min(dram, timing.l2_bytes_per_cycle)
+    # A request that is alone on its way takes a cycle.
+    packets = timing.l2_packets_per_cycle * max(1.0, device.sms / busy)
+    result[state.L2_PACKETS] = min(1.0, packets)
+    result[state.LAUNCH_BLOCKS] = config.blocks / busy
+    result[state.SHARING :] = _sharing(share, config)
+    return result
+
+
+def _sharing(share: Share, config: SimulationConfig) -> NDArray[np.float64]:
+    """Of how many first requests for a sector one goes to DRAM, by the block's indices it hangs on.
+
+    The first eight: where L2 holds what the blocks of one wave ask for; then that of all waves.
+    """
+    wave = np.arange(min(config.blocks, share.resident * share.sms), dtype=np.int64)
+    width, height, _ = config.grid
+    own = int(share.blocks[0])
+
+    def index(blocks: NDArray[np.int64] | int, axis: int) -> NDArray[np.int64]:
+        return np.asarray((blocks % width, blocks // width % height, blocks // (width * height))[axis])
+
+    result = np.ones(16)
+    for axes in range(8):
+        alike = np.ones(len(wave), dtype=np.bool_)
+        every = 1
+        for axis in range(3):
+            if axes >> axis & 1:
+                alike &= index(wave, axis) == index(own, axis)
+            else:
+                every *= config.grid[axis]
+        result[axes] = len(np.unique(wave[alike] % share.sms))
+        result[8 + axes] = result[axes] * max(1.0, every / np.count_nonzero(alike))
     return result

@@ -75,8 +75,10 @@ class LoweredCode(NamedTuple):
     base_shift: NDArray[np.int32]  # [n, 2] how far each is shifted
     base_offset: NDArray[np.int64]
     followed: NDArray[np.bool_]  # the address can be followed
+    looked_up: NDArray[np.int8]  # where hits are found by address: nowhere, in L2, in L1 and L2
     rule: NDArray[np.int8]
     taken: NDArray[np.float64]
+    operation: NDArray[np.float64]  # cycles that L2 takes for one lane's atomic operation on a word
     trips: NDArray[np.int32]
     counter: NDArray[np.int32]
     fixed: NDArray[np.int16]  # [n, 2] fixed latency to the same pipe, to a memory operand; 0 = not fixed
@@ -89,11 +91,11 @@ class LoweredCode(NamedTuple):
 FACTS: Final = (
     "flow", "target", "guard", "guard_negated", "second", "second_negated", "conditional", "stall", "yields",
     "wait_mask", "write_barrier", "read_barrier", "keep", "barrier", "barrier_warps", "unit", "interval",
-    "access", "long", "width", "base_offset", "followed", "rule", "trips", "counter", "fence",
+    "access", "long", "width", "base_offset", "followed", "rule", "trips", "counter", "fence", "looked_up",
     "targets", "latency", "base", "fixed", "defs", "uses", "base_shift",
 )  # fmt: skip
 """Order of the columns of ``packed``; the last seven take two columns each."""
-RATES: Final = ("sectors", "ways", "l1_hit", "l2_hit", "taken")
+RATES: Final = ("sectors", "ways", "l1_hit", "l2_hit", "taken", "operation")
 
 
 class Packed(NamedTuple):
@@ -163,8 +165,10 @@ def empty_code(n: int) -> LoweredCode:
         base_shift=np.zeros((n, 2), dtype=np.int32),
         base_offset=np.zeros(n, dtype=np.int64),
         followed=np.zeros(n, dtype=np.bool_),
+        looked_up=np.zeros(n, dtype=np.int8),
         rule=np.zeros(n, dtype=np.int8),
         taken=np.zeros(n),
+        operation=np.zeros(n),
         trips=np.zeros(n, dtype=np.int32),
         counter=np.zeros(n, dtype=np.int32),
         fixed=np.zeros((n, 2), dtype=np.int16),

@@ -16,7 +16,8 @@ from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.machine import WARP, MachineModel
 from gpadvisor.model.program import Function, Program
 from gpadvisor.simulator.addresses import branch_predicate, is_uniform
-from gpadvisor.simulator.configuration import SimulationConfig
+from gpadvisor.simulator.caches import THROUGH_L1, THROUGH_L2
+from gpadvisor.simulator.configuration import ASSUMED_HIT_RATE, SimulationConfig
 from gpadvisor.simulator.control import Decision, decisions, indirect_targets, is_conditional, jumps
 from gpadvisor.simulator.lowered import Lowered, LoweredFlow, empty_code, empty_slice
 from gpadvisor.simulator.meanings import TRUE, Meaning
@@ -67,6 +68,8 @@ def lower(
 
 _WRITTEN_THROUGH: Final = frozenset({OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 """Global accesses that go to L2 whatever L1 holds; local memory is written back."""
+_L1_PASSED_BY: Final = frozenset({"STRONG", "MMIO", "BYPASS"})
+"""Of loads that ask for what other SMs have stored meanwhile, and of copies that leave L1 alone."""
 _FLOWS: Final = {
     OpcodeClass.BRANCH: LoweredFlow.BRANCH,
     OpcodeClass.INDIRECT_BRANCH: LoweredFlow.INDIRECT,
@@ -145,6 +148,7 @@ class _Lowering:
         code.unit[place], code.interval[place] = use.unit, use.interval
         code.access[place], code.latency[place], code.long[place] = use.access, use.latency, use.long
         code.width[place] = instruction.width_bytes or 4
+        code.operation[place] = use.operation
         self._barriers(place, instruction, flow)
         self._fixed(place, instruction, machine)
         self._address(place, instruction)
@@ -209,14 +213,17 @@ class _Lowering:
             local = instruction.info.space is MemorySpace.LOCAL
             entry = function.lines[index]
             line = -1 if entry is None else entry.location.line
-            if local:
-                hit = config.l1_hit_rate_at.get(line, config.local_hit_rate)
-            elif instruction.info.opclass in _WRITTEN_THROUGH:
-                hit = 0.0
-            else:
-                hit = config.l1_hit_rate_at.get(line, config.l1_hit_rate)
-            self.code.l1_hit[first + index] = hit
-            self.code.l2_hit[first + index] = config.l2_hit_rate_at.get(line, config.l2_hit_rate)
+            l1, l2 = (
+                config.l1_hit_rate_at.get(line, config.local_hit_rate if local else config.l1_hit_rate),
+                config.l2_hit_rate_at.get(line, config.l2_hit_rate),
+            )
+            through_l2 = not local and instruction.info.opclass in _WRITTEN_THROUGH
+            if l1 is None and l2 is None:
+                l2_alone = through_l2 or not _L1_PASSED_BY.isdisjoint(instruction.modifiers)
+                self.code.looked_up[first + index] = THROUGH_L2 if l2_alone else THROUGH_L1
+            l1 = 0.0 if through_l2 else l1
+            self.code.l1_hit[first + index] = ASSUMED_HIT_RATE if l1 is None else l1
+            self.code.l2_hit[first + index] = ASSUMED_HIT_RATE if l2 is None else l2
 
     def _meaning(self, place: int, instruction: Instruction) -> None:
         meaning = self._followed.meanings.get(place)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory instructions: sectors, bank conflicts, cache levels, bandwidth, scoreboards."""
+"""Memory instructions: sectors, bank conflicts, cache levels by shares of hits, bandwidth, scoreboards."""
 
 from __future__ import annotations
 
 from gpadvisor.model.machine import BANK_ROW_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES, WARP
+from gpadvisor.simulator.caches import look_up, packets_of, through_l2
 from gpadvisor.simulator.chance import cycles, uniform
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.lowered import Packed
@@ -11,6 +12,7 @@ from gpadvisor.simulator.state import (
     ACCESS,
     ASYNC_DONE,
     ASYNC_PC,
+    AXES,
     BASE,
     BASE_OFFSET,
     BASE_SHIFT,
@@ -23,6 +25,7 @@ from gpadvisor.simulator.state import (
     DRAM_RATE,
     DRAM_WRITTEN,
     FOLLOWED,
+    HOT_LINES,
     IN_FLIGHT,
     L1_CYCLES,
     L1_HIT,
@@ -30,30 +33,33 @@ from gpadvisor.simulator.state import (
     L2_CYCLES,
     L2_FREE,
     L2_HIT,
-    L2_MOVED,
-    L2_RATE,
+    L2_PACKETS,
     LATENCY,
+    LOOKED_UP,
     LSU_FREE,
     MIO_DONE,
     OPERAND_READ,
+    OPERATION,
     PC,
     PENDING_COUNT,
     RELEASE,
     RELEASE_PC,
     RESULT,
     SECTORS,
+    SHARING,
     SLOT,
     STORE_DONE,
     STORE_PC,
     STORES,
     TEX_FREE,
+    UNKNOWN_REQUESTS,
     WAVEFRONT,
     WAYS,
     WIDTH,
     Machine,
     Results,
 )
-from gpadvisor.simulator.values import Values
+from gpadvisor.simulator.values import WORD, Values
 
 
 @compiled
@@ -87,20 +93,22 @@ def _population(mask: int) -> int:
 
 
 @seldom
-def _address(p: Packed, v: Values, w: int, i: int, lanes: int) -> bool:
-    """Low words of the addresses of all lanes into the scratch row, where they are known."""
+def _address(p: Packed, m: Machine, v: Values, w: int, i: int, lanes: int) -> bool:
+    """Low words of the addresses of all lanes into the scratch row, where they are known; and what of."""
     fact = p.fact[i]
     if not fact[FOLLOWED]:
         return False
     out = v.scratch[0]
     for lane in range(WARP):
         out[lane] = fact[BASE_OFFSET]
+    m.number[AXES] = 0
     for k in range(2):
         slot = fact[BASE + k]
         if slot < 0:
             continue
         if lanes & ~v.known[w, slot]:
             return False
+        m.number[AXES] |= v.axes[w, slot]
         row = v.word[w, slot]
         for lane in range(WARP):
             out[lane] += row[lane] << fact[BASE_SHIFT + k]
@@ -131,28 +139,32 @@ def _distinct(v: Values, lanes: int, shift: int, width: int) -> int:
 
 
 @compiled
-def _sectors(p: Packed, v: Values, r: Results, w: int, i: int, lanes: int) -> tuple[float, int]:
+def _sectors(
+    p: Packed, m: Machine, v: Values, r: Results, w: int, i: int, lanes: int
+) -> tuple[float, int, bool]:
     """Sectors of a global access and its passes through L1: as told, by address, or of neighbouring lanes.
 
-    A pass is for one line of 128 bytes, however few of its sectors are wanted.
+    A pass is for one line of 128 bytes, however few of its sectors are wanted. True where the scratch row has
+    the sectors.
     """
     width = p.fact[i, WIDTH]
     ideal = float(max(1, -(-_population(lanes) * width // SECTOR_BYTES)))
-    stated = float(p.rate[i, SECTORS])
+    stated, known = float(p.rate[i, SECTORS]), False
     if stated >= 0.0:
         sectors = stated
         passes = int((sectors + 3.0) / 4.0)
-    elif _address(p, v, w, i, lanes):
+    elif _address(p, m, v, w, i, lanes):
+        known = True
+        passes = _distinct(v, lanes, 7, width)
         sectors = float(_distinct(v, lanes, 5, width))
         # Lanes that share an address need fewer than neighbours do.
         ideal = min(ideal, sectors)
-        passes = 1 if sectors == 1.0 else _distinct(v, lanes, 7, width)
     else:
-        return ideal, max(1, int((ideal + 3.0) / 4.0))
+        return ideal, max(1, int((ideal + 3.0) / 4.0)), False
     r.sectors[0, i] += sectors
     r.sectors[1, i] += ideal
     r.sectors[4, i] += passes
-    return sectors, max(1, passes)
+    return sectors, max(1, passes), known
 
 
 @seldom
@@ -183,14 +195,14 @@ def _conflicts(v: Values, lanes: int, width: int) -> int:
 
 
 @compiled
-def _wavefronts(p: Packed, v: Values, r: Results, w: int, i: int, lanes: int) -> int:
+def _wavefronts(p: Packed, m: Machine, v: Values, r: Results, w: int, i: int, lanes: int) -> int:
     """Passes of a shared access: as told, by address, or the fewest."""
     width = int(p.fact[i, WIDTH])
     fewest = max(1, -(-_population(lanes) * width // BANK_ROW_BYTES))
     stated = p.rate[i, WAYS]
     if stated >= 0.0:
         result = max(1, int(fewest * stated + 0.5))
-    elif _address(p, v, w, i, lanes):
+    elif _address(p, m, v, w, i, lanes):
         result = _conflicts(v, lanes, width)
         fewest = min(fewest, result)
     else:
@@ -201,15 +213,13 @@ def _wavefronts(p: Packed, v: Values, r: Results, w: int, i: int, lanes: int) ->
 
 
 @compiled
-def _levels(p: Packed, m: Machine, i: int, start: int, bytes_moved: float, l1_hit: float) -> int:
+def _levels(p: Packed, m: Machine, i: int, start: int, sectors: float, packets: float, l1_hit: float) -> int:
     """When a request comes back: the level that has it, and the queues on the way."""
     parameters = m.whole
     if l1_hit > 0.0 and uniform(m) < l1_hit:
         return start + cycles(m, parameters[L1_CYCLES], parameters[L1_CYCLES + 1])
-    traffic = m.traffic
-    begin = max(traffic[L2_FREE], float(start))
-    traffic[L2_FREE] = begin + bytes_moved / m.real[L2_RATE]
-    traffic[L2_MOVED] += bytes_moved
+    traffic, bytes_moved = m.traffic, sectors * SECTOR_BYTES
+    begin = through_l2(m, start, bytes_moved, packets)
     if uniform(m) < p.rate[i, L2_HIT]:
         return int(begin) + cycles(m, parameters[L2_CYCLES], parameters[L2_CYCLES + 1])
     begin = max(traffic[DRAM_FREE], begin)
@@ -222,22 +232,59 @@ def _levels(p: Packed, m: Machine, i: int, start: int, bytes_moved: float, l1_hi
 
 
 @seldom
+def _operations(p: Packed, m: Machine, v: Values, i: int, lanes: int, start: int) -> int:
+    """When L2 has done the lanes' operations: one after the other on each line, those of other SMs between.
+
+    Lanes on different words of a line go together; those on the same word do not.
+    """
+    done, cost = float(start), p.rate[i, OPERATION] * m.real[SHARING + m.number[AXES]]
+    for lane in range(WARP):
+        if not lanes >> lane & 1:
+            continue
+        same = first = 0
+        for earlier in range(lane):
+            if lanes >> earlier & 1:
+                same += v.scratch[0, earlier] == v.scratch[0, lane]
+                first += v.scratch[0, earlier] >> 7 == v.scratch[0, lane] >> 7
+        # The first lane of a line, and each further one on a word that has been taken.
+        if same or not first:
+            line = (v.scratch[0, lane] & WORD) >> 7
+            begin = max(m.hot[line % HOT_LINES], float(start))
+            m.hot[line % HOT_LINES] = begin + cost
+            if same:
+                m.traffic[L2_FREE] += 1.0 / m.real[L2_PACKETS]
+            done = max(done, begin + cost)
+    return int(done)
+
+
+@seldom
 def global_access(
     p: Packed, m: Machine, v: Values, r: Results, w: int, lanes: int, cycle: int
 ) -> tuple[int, int, int]:
     """Start, end of reading the operands, and return of an access to local or global memory."""
     i = m.warp[w, PC]
-    sectors, lines = _sectors(p, v, r, w, i, lanes)
+    sectors, lines, known = _sectors(p, m, v, r, w, i, lanes)
     passes = max(lines, m.whole[WAVEFRONT])
     start = max(cycle + 1, m.number[LSU_FREE])
     m.number[LSU_FREE] = start + passes
     m.traffic[L1_PASSES] += passes
     kind = p.fact[i, ACCESS]
     warp = m.warp[w]
-    before = m.traffic[DRAM_MOVED]
-    done = _levels(p, m, i, start + passes, sectors * SECTOR_BYTES, float(p.rate[i, L1_HIT]))
+    if known and p.fact[i, LOOKED_UP]:
+        done = look_up(p, m, v, r, i, min(int(sectors), WARP), start + passes)
+        if kind in (5, 6):
+            done = max(done, _operations(p, m, v, i, lanes, start + passes))
+    else:
+        r.level[UNKNOWN_REQUESTS, i] += p.fact[i, LOOKED_UP] != 0
+        before = m.traffic[DRAM_MOVED]
+        # The lanes of an atomic operation whose addresses are not known go to different lines.
+        packets = (
+            float(_population(lanes)) if kind in (5, 6) else lines * packets_of(kind, int(sectors / lines))
+        )
+        done = _levels(p, m, i, start + passes, sectors, packets, float(p.rate[i, L1_HIT]))
+        if kind in (2, 6):
+            m.traffic[DRAM_WRITTEN] += m.traffic[DRAM_MOVED] - before
     if kind in (2, 6):
-        m.traffic[DRAM_WRITTEN] += m.traffic[DRAM_MOVED] - before
         note(m, w, STORES, done, i, RESULT)
         if done >= warp[STORE_DONE]:
             warp[STORE_DONE] = done
@@ -261,7 +308,7 @@ def shared_access(
 ) -> tuple[int, int, int]:
     """The same for shared memory, whose results return in order."""
     i = m.warp[w, PC]
-    passes = max(_wavefronts(p, v, r, w, i, lanes), m.whole[WAVEFRONT])
+    passes = max(_wavefronts(p, m, v, r, w, i, lanes), m.whole[WAVEFRONT])
     start = max(cycle + 1, m.number[LSU_FREE])
     m.number[LSU_FREE] = start + passes
     m.traffic[L1_PASSES] += passes
@@ -279,5 +326,5 @@ def texture_access(p: Packed, m: Machine, i: int, cycle: int) -> tuple[int, int,
     if uniform(m) < p.rate[i, L1_HIT]:
         done = start + 8 + cycles(m, p.fact[i, LATENCY], p.fact[i, LATENCY + 1])
     else:
-        done = _levels(p, m, i, start + 8, float(LINE_BYTES), 0.0)
+        done = _levels(p, m, i, start + 8, LINE_BYTES / SECTOR_BYTES, 1.0, 0.0)
     return start, start + 8 + m.whole[OPERAND_READ], done

@@ -111,7 +111,7 @@ def simulate(
     timing, device = timing_of(program.arch)
     share = share_of_sm(machine, program.facts.get(function.name), device, config)
     lowered = lower(program, function, machine, timing, config)
-    integers = whole_parameters(machine, timing, share, config, lowered.entry)
+    integers = whole_parameters(machine, timing, device, share, config, lowered.entry)
     sm = state.empty_machine(
         lowered, integers, real_parameters(timing, device, share, config), share.blocks, config.seed
     )

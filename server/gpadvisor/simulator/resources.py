@@ -57,6 +57,7 @@ class Use:
     access: Access
     latency: Range  # of what sets a scoreboard without going to the caches
     long: bool  # stalls on it are long_scoreboard
+    operation: float  # cycles of L2 for each lane on the same line
 
 
 _PIPE_UNITS: Final = {
@@ -71,6 +72,7 @@ _PIPE_UNITS: Final = {
     Pipe.TEX: Unit.TEX,
 }
 _GLOBAL: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC, MemorySpace.LOCAL})
+_FLOATS: Final = frozenset({"F32", "F64", "F16x2", "BF16_V2", "F16x2_V2", "F16", "BF16"})
 _ACCESSES: Final = {
     OpcodeClass.LOAD: (Access.LOAD, Access.SHARED_LOAD),
     OpcodeClass.STORE: (Access.STORE, Access.SHARED_STORE),
@@ -101,7 +103,9 @@ def use_of(instruction: Instruction, timing: Timing, machine: MachineModel) -> U
         unit = Unit.ALU
     latency = _latency(instruction, access, timing, machine)
     long = unit in {Unit.LG, Unit.TEX}
-    return Use(unit, _interval(instruction, timing), access, latency, long)
+    floats = not _FLOATS.isdisjoint(instruction.modifiers)
+    operation = timing.float_atomic_cycles if floats else timing.atomic_cycles
+    return Use(unit, _interval(instruction, timing), access, latency, long, operation)
 
 
 def _access(instruction: Instruction) -> Access:

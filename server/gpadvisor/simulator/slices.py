@@ -41,7 +41,8 @@ def relevance(functions: Sequence[Function], constants: Constants, *, addresses:
     bases: dict[int, tuple[tuple[tuple[int, int], ...], int]] = {}
     for place, instruction in graph.instructions.items():
         registers = set(_control(instruction))
-        if addresses and instruction.info.opclass in _ACCESSES and instruction.info.space in _FOLLOWED_SPACES:
+        accesses = instruction.info.opclass in _ACCESSES or instruction.opcode == "LDGSTS"
+        if addresses and accesses and instruction.info.space in _FOLLOWED_SPACES:
             base = address_base(instruction)
             if base is not None:
                 bases[place] = (tuple((int(register), shift) for register, shift in base[0]), base[1])

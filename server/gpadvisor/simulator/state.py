@@ -47,9 +47,9 @@ DONE, CYCLE_LIMIT, INSTRUCTION_LIMIT, RUNNING_STILL = 0, 1, 2, 3
 # ---- columns of Packed.fact, in the order of lowering.FACTS ----
 FLOW, TARGET, GUARD, GUARD_NEGATED, SECOND, SECOND_NEGATED, CONDITIONAL, STALL, YIELDS = range(9)
 WAIT_MASK, WRITE_BARRIER, READ_BARRIER, KEEP, BARRIER_NUMBER, BARRIER_WARPS, UNIT, INTERVAL = range(9, 17)
-ACCESS, LONG_REASON, WIDTH, BASE_OFFSET, FOLLOWED, RULE, TRIPS, COUNTER, FENCE = range(17, 26)
-TARGETS, LATENCY, BASE, FIXED, DEFS, USES, BASE_SHIFT = range(26, 40, 2)
-SECTORS, WAYS, L1_HIT, L2_HIT, TAKEN = range(5)
+ACCESS, LONG_REASON, WIDTH, BASE_OFFSET, FOLLOWED, RULE, TRIPS, COUNTER, FENCE, LOOKED_UP = range(17, 27)
+TARGETS, LATENCY, BASE, FIXED, DEFS, USES, BASE_SHIFT = range(27, 41, 2)
+SECTORS, WAYS, L1_HIT, L2_HIT, TAKEN, OPERATION = range(6)
 
 # ---- columns of Machine.warp ----
 STATE, SLOT, AGE, PC, ACTIVE, LIVE, WAKE, ISSUED, THROTTLE, THROTTLE_REASON, THROTTLE_CAUSE = range(11)
@@ -100,7 +100,9 @@ SERVED: Final = 256
 # ---- Machine.number and Machine.traffic ----
 NOW, RANDOM, LSU_FREE, NEXT_BLOCK, FINISHED_BLOCKS, INSTRUCTIONS, NEXT_SAMPLE, SAMPLE_TURN = range(8)
 SAMPLES, INTERVAL_NOW, STATUS, FULL_WAVE_AT, BARRIERS, LAST_AGE, ISSUED_CYCLES, FORCED = range(8, 16)
-LIVE_WARPS, PERIOD_START, TEX_FREE, LATE, HOLDERS, STARTED, TOO_DEEP = range(16, 23)
+LIVE_WARPS, PERIOD_START, TEX_FREE, LATE, HOLDERS, STARTED, TOO_DEEP, TICK, SECTORS_IN_L2, AXES = range(
+    16, 26
+)
 L2_FREE, DRAM_FREE, L2_MOVED, DRAM_MOVED, WARP_CYCLES, ACTIVE_CYCLES, DRAM_WRITTEN, L1_PASSES = range(8)
 
 # ---- columns of Machine.sample ----
@@ -111,9 +113,21 @@ SCHEDULERS, WARPS, WARPS_PER_BLOCK, BLOCK_SLOTS, BLOCKS, THREADS, ENTRY, WAVEFRO
 MIO_QUEUE, TEX_QUEUE, OPERAND_READ, BRANCH_CYCLES, BARRIER_CYCLES, FETCH_L1, FETCH_L2, PREFETCH = range(9, 17)
 L0_LINES, L1_LINES, LAUNCH_CYCLES, MAX_CYCLES, MAX_INSTRUCTIONS, L1_CYCLES = range(17, 23)
 L2_CYCLES, DRAM_CYCLES = 24, 26
-DIVERGENT, FULL_WAVE, BLOCK_SIZE, GRID_SIZE = 28, 29, 30, 33
-PARAMETERS: Final = 36
-L2_RATE, DRAM_RATE = range(2)
+DIVERGENT, FULL_WAVE, BLOCK_SIZE, GRID_SIZE, L1_SETS, L2_SECTORS, BUSY_SMS = 28, 29, 30, 33, 36, 37, 38
+PARAMETERS: Final = 39
+L2_RATE, DRAM_RATE, L2_PACKETS, LAUNCH_BLOCKS, SHARING = range(5)
+"""``SHARING``: SMs that ask for the same, by the indices of the block it hangs on; of a wave, then of all."""
+REALS: Final = SHARING + 16
+
+# ---- caches ----
+L1_WAYS: Final = 16
+L2_WAYS: Final = 4
+HOT_LINES: Final = 61
+L2_SETS: Final = 65_537
+"""More lines than one SM is asked for while they stay; an odd number, over which powers of two spread."""
+
+# ---- rows of Results.level ----
+L1_SECTORS, L1_FOUND, TO_L2, L2_FOUND, REQUESTS, UNKNOWN_REQUESTS = range(6)
 
 
 class Machine(NamedTuple):
@@ -132,6 +146,9 @@ class Machine(NamedTuple):
     block: NDArray[np.int64]
     blocks: NDArray[np.int64]  # grid indices of the blocks of this SM, in order
     served: NDArray[np.int64]  # [units, SERVED + 1, 2] start and instruction, rings
+    l1: NDArray[np.int64]  # [lines, 6] line, when it was used, when each of its sectors arrives
+    hot: NDArray[np.float64]  # [HOT_LINES] when L2 has done the atomic operations on a line
+    l2: NDArray[np.int64]  # [lines, 5] line, how much L2 had taken when each was touched, and whether dirty
 
 
 class Results(NamedTuple):
@@ -143,6 +160,7 @@ class Results(NamedTuple):
     sectors: NDArray[
         np.float64
     ]  # [5, n] sectors, the fewest possible, shared wavefronts, the fewest possible, lines of L1
+    level: NDArray[np.int64]  # [6, n] of accesses by address: sectors by where they were; requests
     sample: NDArray[np.int32]  # [MAX_SAMPLES, 6]
     barrier: NDArray[np.int32]  # [MAX_BARRIERS, 2] by event: where the last warp arrived, and which it was
     late: NDArray[np.int32]  # [MAX_LATE, 3] sample, a warp that had not arrived then, what held it up
@@ -154,6 +172,7 @@ def empty_values(lowered: Lowered, warps: int) -> Values:
     return Values(
         word=np.zeros((warps, lowered.slots, WARP), dtype=np.int64),
         known=np.zeros((warps, lowered.slots), dtype=np.int64),
+        axes=np.zeros((warps, lowered.slots), dtype=np.int64),
         flag=np.zeros((warps, lowered.flags), dtype=np.int64),
         flag_known=np.zeros((warps, lowered.flags), dtype=np.int64),
         special=np.zeros((warps, 16, WARP), dtype=np.int64),
@@ -171,7 +190,7 @@ def empty_machine(
     """An SM on which nothing runs yet."""
     warps, schedulers = int(parameters[WARPS]), int(parameters[SCHEDULERS])
     lines = len(lowered.code.flow) // LINE + 2
-    number = np.zeros(24, dtype=np.int64)
+    number = np.zeros(26, dtype=np.int64)
     number[RANDOM] = (seed * 0x5DEECE66D + 0xB) & ((1 << 48) - 1)
     scheduler = np.zeros((schedulers + 1, SCHEDULER_COLUMNS), dtype=np.int64)
     scheduler[:, LAST] = -1
@@ -193,6 +212,9 @@ def empty_machine(
         block=block,
         blocks=blocks,
         served=np.zeros((SERVED_XU + schedulers, SERVED + 1, 2), dtype=np.int64),
+        l1=np.zeros((int(parameters[L1_SETS]) * L1_WAYS, 6), dtype=np.int64),
+        hot=np.zeros(HOT_LINES),
+        l2=np.zeros((L2_SETS * L2_WAYS, 5), dtype=np.int64),
     )
 
 
@@ -204,6 +226,7 @@ def empty_results(lowered: Lowered) -> Results:
         threads=np.zeros((2, n), dtype=np.int64),
         undecided=np.zeros(n, dtype=np.int64),
         sectors=np.zeros((5, n)),
+        level=np.zeros((6, n), dtype=np.int64),
         sample=np.full((MAX_SAMPLES, 6), -1, dtype=np.int32),
         barrier=np.full((MAX_BARRIERS, 2), -1, dtype=np.int32),
         late=np.empty((MAX_LATE, 3), dtype=np.int32),

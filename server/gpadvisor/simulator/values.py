@@ -43,6 +43,7 @@ class Values(NamedTuple):
 
     word: NDArray[np.int64]  # [warps, slots, 32]
     known: NDArray[np.int64]  # [warps, slots]
+    axes: NDArray[np.int64]  # [warps, slots] indices of the block that a value was computed from, as bits
     flag: NDArray[np.int64]  # [warps, predicate slots]
     flag_known: NDArray[np.int64]
     special: NDArray[np.int64]  # [warps, specials, 32]

@@ -264,7 +264,7 @@ def test_a_simulated_run_says_on_how_many_samples_it_rests_and_that_cache_hits_a
         )
         for total in (1025, 50216)
     )
-    assert caveats(values.advice(few))[0].startswith("Modelled, not measured: 1,025 samples of one SM, with ")
+    assert caveats(values.advice(few))[0].startswith("Modelled, not measured: 1,025 samples of one SM. ")
     assert "1,025 to 50,216 samples of one SM" in caveats(values.advice(few, many))[0]
     assert not any("Modelled" in line for line in caveats(values.measured()))
 
