@@ -28,7 +28,7 @@ from gpadvisor.evidence.access_shapes import (
 from gpadvisor.evidence.accesses import is_atomic, is_global, is_shared
 from gpadvisor.evidence.addresses import Neighbours, neighbours
 from gpadvisor.evidence.arrays import same_array
-from gpadvisor.evidence.callers import is_chosen_by_callers_data
+from gpadvisor.evidence.callers import is_chosen_by_callers_data, is_searched
 from gpadvisor.evidence.library_code import in_library_loop
 from gpadvisor.evidence.measured import Values, executed_warps, shared_bytes
 from gpadvisor.evidence.queries import by_instruction, by_stall, causes, counted, line_text, percent
@@ -109,7 +109,9 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
     function, index = context.program.functions[place[0]], place[1]
     if in_library_loop(function, index):
         return ""
-    if is_chosen_by_callers_data(context.program, function, index, profile.launch):
+    if is_chosen_by_callers_data(context.program, function, index, profile.launch) or is_searched(
+        function, index
+    ):
         return ""
     executed = executed_warps(profile, function)
     waste = None if executed is None or not executed[index] else traffic.scattered[place] / executed[index]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a function that was not inlined gets from its callers, in registers."""
+"""Addresses that data choose, which no order of threads brings together: handed over, or searched."""
 
 from __future__ import annotations
 
@@ -28,6 +28,23 @@ def is_chosen_by_callers_data(program: Program, function: Function, index: int, 
                 if holds_loaded(caller, call.index, register, program.form, launch):
                     return True
                 pending += [(caller, one) for one in _made_of(caller, call.index, {register})]
+    return False
+
+
+def is_searched(function: Function, index: int) -> bool:
+    """Whether what an access loaded decides, by comparisons as well, where it goes in the next pass."""
+    pending = [(index, register) for register in address_registers(function, index)]
+    visited = set[int]()
+    while pending:
+        use, register = pending.pop()
+        for definition in function.reaching.definitions(use, register) - visited:
+            visited.add(definition)
+            instruction = function.instructions[definition]
+            if definition == index:
+                return True
+            if not is_memory(instruction):
+                guard = [] if instruction.guard is None else [instruction.guard.register]
+                pending += [(definition, one) for one in (*instruction.uses, *guard)]
     return False
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.evidence.callers import is_chosen_by_callers_data
+from gpadvisor.evidence.callers import is_chosen_by_callers_data, is_searched
 from gpadvisor.model.advice import Match
 from gpadvisor.rules.memory_transaction_reduction import OPTIMIZER
 
@@ -56,3 +56,14 @@ def test_no_order_of_threads_is_advised_where_data_choose_the_address_of_a_calle
     found = OPTIMIZER.match(_context("MOV R4, R0\n"))
     assert isinstance(found, Match)
     assert "neighbouring threads" in found.cure
+
+
+@pytest.mark.parametrize(("compared", "searched"), [("R12", True), ("R10", False)])
+def test_where_a_search_goes_next_its_last_load_decides(compared: str, searched: bool) -> None:
+    """As in a binary search: a comparison with what was found moves one end."""
+    text = (
+        "again:\nIMAD.WIDE R2, R5, 0x4, R6\nat| LDG.E R12, [R2.64] // 9\n"
+        f"FSETP.GT.AND P0, PT, R11, {compared}, PT\n@P0 IADD3 R5, R5, R8, RZ\n@P1 BRA again\nEXIT"
+    )
+    code = listing(text)
+    assert is_searched(code.program.functions[0], code.tags["at"][1]) is searched
