@@ -102,6 +102,11 @@ _BY_TILE_READ: Final = (
 _BY_ARGUMENT: Final = (
     "let neighbouring threads access neighbouring addresses: how far apart they are, an argument decides"
 )
+SEARCHED: Final = (
+    "sort what the threads look for beforehand, if its order is free, so that neighbours take the same way: "
+    "what a search loads decides where it goes next"
+)
+"""Queries of four binary searches, sorted, gave 3.2x to 4.0x on an H100."""
 GENERAL: Final = "let neighbouring threads access neighbouring addresses, or go through shared memory"
 
 
@@ -109,10 +114,10 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
     function, index = context.program.functions[place[0]], place[1]
     if in_library_loop(function, index):
         return ""
-    if is_chosen_by_callers_data(context.program, function, index, profile.launch) or is_searched(
-        function, index
-    ):
+    if is_chosen_by_callers_data(context.program, function, index, profile.launch):
         return ""
+    if is_searched(function, index):
+        return SEARCHED
     executed = executed_warps(profile, function)
     waste = None if executed is None or not executed[index] else traffic.scattered[place] / executed[index]
     shape = access_shape(function, index, context.program.form, profile.launch)

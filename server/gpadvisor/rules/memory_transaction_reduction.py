@@ -45,6 +45,8 @@ If the sectors are as few as the bytes allow, there is nothing to coalesce: then
 names the unit that is full. Gathers through an index array have no better order unless the data can be
 sorted, also where a called function is handed the index, and rows that begin between two sectors cost one
 more for each warp: neither is counted as waste.
+Of a search, whose last load decides where it goes next, the order of what is looked for can be
+changed: sorting it takes time of its own, which the figure does not hold.
 Nor is what a library's own loop accesses, which its callers cannot change. A distance that is an argument is
 taken for a row's length only if as many sectors were counted, and values of a thread are only joined where
 distance or sectors show that a wider access stays aligned. Where nothing of this is known, it is a note.

@@ -67,3 +67,17 @@ def test_where_a_search_goes_next_its_last_load_decides(compared: str, searched:
     )
     code = listing(text)
     assert is_searched(code.program.functions[0], code.tags["at"][1]) is searched
+
+
+def test_what_is_searched_for_is_to_be_sorted() -> None:
+    """Queries of four binary searches, sorted, gave 3.2x to 4.0x on an H100."""
+    text = (
+        "again:\nIMAD.WIDE R2, R5, 0x4, R6\nat| LDG.E R12, [R2.64] // 9\n"
+        "FSETP.GT.AND P0, PT, R11, R12, PT\n@P0 IADD3 R5, R5, R8, RZ\n@P1 BRA again\nEXIT"
+    )
+    rows = [Row("lg_throttle", "at", 500, 500), Row("selected", "at", 100)]
+    name = "memory_l2_theoretical_sectors_global"
+    sectors = {name: {"at": 32000.0}, f"{name}_ideal": {"at": 4000.0}}
+    found = OPTIMIZER.match(context_of(listing(text), rows, counts={"at": (1000, 32000)}, pc_metrics=sectors))
+    assert isinstance(found, Match)
+    assert found.cure.startswith("sort what the threads look for")
