@@ -85,6 +85,8 @@ def concrete_cures(functions: Sequence[Function], inline: Inline, helpers: Seque
             for (place, kind), _ in where.most_common()
             if kind in single
         )
+        if "powf" in single:
+            fast += " and no base of powf() is negative, of which __powf() makes a NaN"
         cures.append(f"{fast}: {_some(tuple(of))}" if of else fast)
     divisors: dict[Divisor | None, dict[str, None]] = {}
     for function, one in sequences:

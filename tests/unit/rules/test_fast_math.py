@@ -87,3 +87,13 @@ def test_a_quotient_that_becomes_whole_is_one_of_whole_numbers(after: str, *, wh
     found = _found(_loop(text))
     assert isinstance(found, Match)
     assert ("divide whole numbers at kernel.cu:6" in found.cure) == whole
+
+
+def test_of_powf_it_is_said_which_bases_its_fast_form_does_not_take() -> None:
+    body = (
+        "IADD3 R6, R7, -0x3f3504f3, RZ\nLOP3.LUT R6, R6, 0xff800000, RZ, 0xc0, !PT\nIADD3 R7, R7, -R6, RZ\n"
+        "FADD R8, R7, 1\nMUFU.RCP R8, R8\nFFMA R5, R4, R8, 0.69314718246459960938\n"
+    )
+    found = _found(_loop(body))
+    assert isinstance(found, Match)
+    assert "no base of powf() is negative, of which __powf() makes a NaN" in found.cure
