@@ -36,9 +36,9 @@ for (int k = 0; k < n; k += 4) {
 
 Neighbouring threads that access neighbouring words, one each, ask for no more than they need, and `float4`
 saves nothing there but requests: it gains where full SMs have too few bytes in flight for their DRAM (1.2x to
-1.3x on an H100, one word a thread), which no figure is made of here, and loses where it costs parallelism. Addresses that are not known to be
-aligned cannot be widened without a change of the layout. What a library's own loop accesses is its own affair:
-no caller can change it.
+1.3x on an H100, one word a thread), of which no figure is made here, and loses where it costs parallelism.
+Addresses that are not known to be aligned cannot be widened without a change of the layout. What a library's
+own loop accesses is its own affair: no caller can change it.
 
 ## How the gain is estimated
 
