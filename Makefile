@@ -176,6 +176,8 @@ figures: $(TEST)
 # Each part tells on standard error how far it is; estimates and architectures go on where they were stopped.
 validate: $(TEST)
 	$(BIN)/python -m tests.validation.pairs
+	$(BIN)/python -m tests.validation.captures
+	$(BIN)/python -m tests.validation.caches
 	$(BIN)/python -m tests.validation.estimates
 	$(BIN)/python -m tests.validation.blame
 	$(BIN)/python -m tests.validation.throttles

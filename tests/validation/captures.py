@@ -152,6 +152,14 @@ class Captures:
             if name.endswith(".failed")
         }
 
+    def checks(self) -> Mapping[str, str]:
+        """By kernel the lines of its comparison with its reference."""
+        return {
+            str(PurePosixPath(name).parent): data.decode()
+            for name, data in self._files.items()
+            if name.endswith("/check.jsonl")
+        }
+
     def kernels(self) -> list[str]:
         """Every kernel that was to be measured."""
         return sorted(self._entries)
@@ -328,25 +336,26 @@ def _print(captures: Captures) -> None:
         print(f"failed: {step}: {why}")
 
 
-def _print_advice(captures: Captures) -> None:
+def outcomes(captures: Captures) -> list[pairs.Outcome]:
     """What is said of each first version beside what the cure gave, by Nsight Compute's durations."""
     with tempfile.TemporaryDirectory() as folder:
         measured = sorted((cure.pair for cure in captures.cures(Path(folder))), key=lambda pair: pair.name)
-        found = pairs.outcomes(measured)
+        return pairs.outcomes(measured)
+
+
+def _print_advice(captures: Captures) -> None:
+    found = outcomes(captures)
     gained = [one for one in found if one.pair.achieved >= GAIN]
     print(f"\nadvice beside what the cure gave\n{pairs.HEAD}")
     print(pairs.summary(f"gained {GAIN}x or more", gained))
     print(pairs.summary("gained less", [one for one in found if one.pair.achieved < GAIN]))
     for one in found:
         low, high = one.ends
-        said = (
-            "not offered"
-            if one.cure is None
-            else f"{one.expected:.2f}x ({low:.2f}-{high:.2f}), place {one.rank}"
-        )
+        said = f"{one.expected:.2f}x ({low:.2f}-{high:.2f}), place {one.rank}"
         (code,) = one.pair.accepted
         print(
-            f"  {one.pair.name:20} {code} gave {one.pair.achieved:7.2f}x  {said}; most told {one.best:.2f}x"
+            f"  {one.pair.name:20} {code} gave {one.pair.achieved:7.2f}x  "
+            f"{'not offered' if one.cure is None else said}; most told {one.best:.2f}x"
         )
 
 
