@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from enum import Enum
 
-from gpadvisor.evidence.divisions import division_calls
+from gpadvisor.evidence.divisions import division_calls, written_divisions
 from gpadvisor.evidence.patterns import CodeSequence
 from gpadvisor.evidence.queries import (
     line_text,
@@ -29,6 +29,33 @@ def written_at(
     if not called:
         return [(function, sequence.start)]
     return [(caller, index) for caller, index in called if index in division_calls(caller)]
+
+
+Divisions = dict[FunctionId, tuple[CodeSequence, ...]]
+"""By function."""
+
+
+def told_divisions(functions: tuple[Function, ...]) -> tuple[Divisions, Divisions]:
+    """The divisions of the source that one change helps, and those that it does not.
+
+    Beside divisors that all threads share these are divisors that change from pass to pass, as in Euclid's
+    algorithm.
+    """
+    found, others = Divisions(), Divisions()
+    for function in functions:
+        written = [one for one in written_divisions(function) if written_at(functions, function, one)]
+        changing = [one for one in written if _divisor(function, one) is _Divisor.CHANGES]
+        found[function.id] = tuple(one for one in written if one not in changing)
+        others[function.id] = tuple(changing)
+    shared = (_divisor(function, one) for function in functions for one in found[function.id])
+    if _Divisor.UNIFORM in shared:
+        return found, others
+    together = {number: tuple(sorted((*found[number], *others[number]), key=_start)) for number in found}
+    return together, dict.fromkeys(found, ())
+
+
+def _start(sequence: CodeSequence) -> int:
+    return sequence.start
 
 
 def division_detail(sequence: CodeSequence) -> str:

@@ -69,12 +69,11 @@ import numpy as np
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.busy_doubles import busy_advice, busy_doubles, double_advice
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
-from gpadvisor.estimators.division_words import division_advice, division_detail, written_at
+from gpadvisor.estimators.division_words import division_advice, division_detail, told_divisions, written_at
 from gpadvisor.estimators.random_states import skips_ahead
 from gpadvisor.estimators.reliefs import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.conversions import halved_factors
-from gpadvisor.evidence.divisions import written_divisions
 from gpadvisor.evidence.double_excursions import double_excursions
 from gpadvisor.evidence.patterns import CodeSequence, is_slow_on, math_sequences
 from gpadvisor.evidence.queries import (
@@ -129,10 +128,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if random is not None:
         return random
     functions = kernel_functions(context.program, context.kernel)
-    divisions = {
-        function.id: tuple(one for one in written_divisions(function) if written_at(functions, function, one))
-        for function in functions
-    }
+    divisions, others = told_divisions(functions)
     doubles = {function.id: double_excursions(function) for function in functions}
     kinds = {"division": _sites(functions, divisions), "double": _sites(functions, doubles)}
     sites = (*kinds["division"], *kinds["double"])
@@ -158,7 +154,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return found if isinstance(found, Rejection) else replace(found, titles=titles, replaced_by=by)
     blame = context.blame
     in_division, in_double = (_rows_of(blame, found) for found in (divisions, doubles))
-    slow = _slow_rows(context, blame, in_double)
+    slow = _slow_rows(context, blame, in_double) & ~_rows_of(blame, others)
     # The whole sequence goes: what it issues, and what waits on any of its steps.
     of_division = in_division & by_role(blame, Role.BLAMED, Role.SELF)
     slow |= of_division

@@ -9,7 +9,7 @@ import pytest
 from tests.optimizer_values import context_of, listing
 
 from gpadvisor.estimators.caps import busiest_after
-from gpadvisor.estimators.division_words import division_advice
+from gpadvisor.estimators.division_words import division_advice, told_divisions
 from gpadvisor.estimators.fast_forms import gone_with_fast_forms
 from gpadvisor.estimators.parallel import parallel
 from gpadvisor.estimators.reuse import steps
@@ -114,3 +114,23 @@ def _divided(setup: str, divisor: str) -> str:
 )
 def test_what_is_known_of_a_divisor_is_told(setup: str, divisor: str, words: str) -> None:
     assert words in _divided(setup, divisor)
+
+
+def _steps(divisor: str, line: int) -> str:
+    """A division as the compiler expands it."""
+    return (
+        f"I2F.U32.RP R4, {divisor} // {line}\nMUFU.RCP R4, R4 // {line}\n"
+        f"IADD3 R2, R4, 0xffffffe, RZ // {line}\nF2I.FTZ.U32.TRUNC.NTZ R3, R2 // {line}\n"
+    )
+
+
+def test_beside_a_divisor_of_all_threads_one_that_changes_in_each_pass_is_not_meant() -> None:
+    """As in Euclid's algorithm, whose divisors no parameter of a template can be."""
+    changing = f"again:\n{_steps('R9', 3)}IADD3 R9, R9, -R3, RZ // 3\n@P0 BRA again\n"
+    both = listing(f"{changing}{_steps('c[0x0][0x170]', 5)}EXIT").program.functions
+    told, others = told_divisions(both)
+    assert [function.lines[one.start].location.line for function in both for one in told[function.id]] == [5]  # type: ignore[union-attr] # the listing has lines
+    assert [len(one) for one in others.values()] == [1]
+    alone = listing(f"{changing}EXIT").program.functions
+    told, others = told_divisions(alone)
+    assert [len(one) for one in (*told.values(), *others.values())] == [1, 0]
