@@ -180,8 +180,9 @@ def cure_of_rows(context: KernelContext, launch: Launch, function: Function, ind
     swapped = scattered_by_swap(function, index, context.program.form, launch)
     if swapped is None:
         return BY_ROWS
+    verb = "store" if function.instructions[index].info.opclass is OpcodeClass.STORE else "load"
     return (
-        "fill tiles in shared memory with whole rows, or let each thread load 16 bytes of its row at a "
+        f"fill tiles in shared memory with whole rows, or let each thread {verb} 16 bytes of its row at a "
         "time: neighbouring threads access different rows of one operand, and with the indices swapped "
         f"of another ({line_text(function, swapped)})"
     )

@@ -30,7 +30,7 @@ float zr = 0.0f, zi = 0.0f;
 
 Where the result needs the digits, there is nothing to change but the GPU. Whole numbers of more than 24 bits
 that are kept in doubles and cut by powers of two (random numbers of 46 bits) are exact; there the rule is
-silent.
+silent. So it is where a few large blocks fill the pipes of few SMs: smaller blocks share the others' pipes.
 
 ## How the gain is estimated
 
@@ -72,6 +72,7 @@ from gpadvisor.machine.timing import timing_of
 from gpadvisor.model.advice import Category, Match, Rejection, StaticSite
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe
+from gpadvisor.model.machine import WARP
 
 _CODE: Final = "GPA113"
 _FP64: Final = PIPES[Pipe.FP64]
@@ -88,6 +89,9 @@ def _match(context: KernelContext) -> Match | Rejection:
     full = busiest_after(measured, ())
     if full is None or full.unit.name != _FP64 or full.unit.percent < constants.BUSY_PERCENT:
         return Rejection(code=_CODE, reason="the pipe of double precision does not set the pace")
+    elsewhere = _other_pipes(context, full.unit.percent)
+    if elsewhere:
+        return Rejection(code=_CODE, reason=elsewhere)
     functions = kernel_functions(context.program, context.kernel)
     if any(mixes_precision(instruction) for function in functions for instruction in function.instructions):
         return Rejection(code=_CODE, reason="floats become doubles: Strength Reduction (GPA102) names where")
@@ -124,6 +128,22 @@ def _match(context: KernelContext) -> Match | Rejection:
         measured_bound=None if bound is None else replace(bound, low=bound.low**constants.SPREAD),
         relieves=as_reliefs(left, left | halved),
         static_sites=sites,
+    )
+
+
+def _other_pipes(context: KernelContext, percent_full: float) -> str:
+    """Why the pipe is not what is short: blocks on few SMs leave those of the others idle; else empty."""
+    profile = context.profile
+    sms, blocks = (0, 0) if profile is None else (profile.device.sms or 0, profile.launch.blocks)
+    if profile is None or not 0 < blocks < sms:
+        return ""
+    reached = min(sms, blocks * -(-profile.launch.threads_per_block // WARP))
+    spread = percent_full * blocks / reached
+    if spread >= constants.BUSY_PERCENT:
+        return ""
+    return (
+        f"the pipe of double precision is busy on {blocks} of {sms} SMs: in blocks of a warp on {reached} of "
+        f"them it would be at {spread:.0f} %"
     )
 
 

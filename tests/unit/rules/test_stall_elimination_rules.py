@@ -640,6 +640,17 @@ def test_indices_are_swapped_only_if_no_other_access_of_the_loop_scatters_then(
     assert words in _match(memory_transaction_reduction, _scattered(text, 32)).cure
 
 
+@pytest.mark.parametrize(("access", "verb"), [("LDG.E R4, [R2.64]", "load"), ("STG.E [R2.64], R13", "store")])
+def test_rows_that_stores_scatter_are_to_be_stored_wider(access: str, verb: str) -> None:
+    """As a transposition that reads whole rows: wider loads there would leave the stores as they are."""
+    text = (
+        "S2R R1, SR_TID.Y\nIMAD R2, R0, c[0x0][0x170], RZ\nLEA R2, R2, R6, 0x2\n"
+        "IMAD R12, R1, c[0x0][0x170], RZ\nLEA R12, R12, R14, 0x2\nLDG.E R13, [R12.64]"
+    )
+    cure = _match(memory_transaction_reduction, _scattered(text, 32, load=access)).cure
+    assert f"let each thread {verb} 16 bytes of its row" in cure
+
+
 @pytest.mark.parametrize(
     ("address", "sectors"),
     [
