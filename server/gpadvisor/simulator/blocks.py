@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from gpadvisor.model.machine import NAMED_BARRIERS, WARP
+from gpadvisor.simulator.chance import seed_warp
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.lowered import Packed
 from gpadvisor.simulator.readiness import prepare
@@ -103,7 +104,9 @@ def start_block(p: Packed, m: Machine, v: Values, slot: int, cycle: int) -> None
         number[LAST_AGE] += 1
         warp[AGE] = number[LAST_AGE]
         warp[PC] = m.whole[ENTRY]
+        seed_warp(m, w, index, in_block)
         m.trips[w, :] = 0
+        v.axes[w, :] = 0
         v.known[w, :] = 0
         v.flag_known[w, :] = 0
         _special(m, v, w, WARP * in_block, index)

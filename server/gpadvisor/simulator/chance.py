@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers of a run: one 48-bit linear congruence, the same on every machine."""
+"""Random numbers of a run: 48-bit linear congruences, the same on every machine."""
 
 from __future__ import annotations
 
 from gpadvisor.simulator.compiled import compiled
-from gpadvisor.simulator.state import RANDOM, Machine
+from gpadvisor.simulator.state import DRAWN, RANDOM, SEED, Machine
 
 _MASK = (1 << 48) - 1
 
@@ -15,6 +15,25 @@ def uniform(m: Machine) -> float:
     value = (m.number[RANDOM] * 0x5DEECE66D + 0xB) & _MASK
     m.number[RANDOM] = value
     return float(value >> 16) / 4294967296.0
+
+
+@compiled
+def seed_warp(m: Machine, w: int, block: int, in_block: int) -> None:
+    """Begin the sequence of a warp, which hangs on the launch's seed and its place in the grid alone."""
+    value = (m.whole[SEED] << 40) ^ (block << 8) ^ in_block
+    for _ in range(3):
+        value = (value ^ (value >> 23)) * 0x5DEECE66D + 0xB & _MASK
+    m.warp[w, DRAWN] = value
+
+
+@compiled
+def guessed(m: Machine, w: int, chance: float) -> bool:
+    """Whether what has this chance happens to warp w: its guesses are the same however fast anything is."""
+    if chance <= 0.0 or chance >= 1.0:
+        return chance >= 1.0
+    value = (m.warp[w, DRAWN] * 0x5DEECE66D + 0xB) & _MASK
+    m.warp[w, DRAWN] = value
+    return float(value >> 16) / 4294967296.0 < chance
 
 
 @compiled

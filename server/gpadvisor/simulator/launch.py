@@ -180,6 +180,7 @@ def whole_parameters(
         state.L1_SETS: (l1_bytes(machine, timing, share, config) // LINE_BYTES // state.L1_WAYS - 1) | 1,
         state.L2_SECTORS: device.l2_bytes // SECTOR_BYTES,
         state.BUSY_SMS: min(share.sms, config.blocks),
+        state.SEED: config.seed,
     }
     for place, value in values.items():
         result[place] = value

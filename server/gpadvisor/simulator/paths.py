@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from gpadvisor.model.machine import CONVERGENCE_BARRIERS, WARP
-from gpadvisor.simulator.chance import uniform
+from gpadvisor.simulator.chance import guessed, uniform
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.lowered import Packed
 from gpadvisor.simulator.state import (
@@ -76,10 +76,10 @@ def taken_lanes(p: Packed, m: Machine, v: Values, r: Results, w: int, i: int) ->
     if m.whole[DIVERGENT] and 0.0 < chance < 1.0:
         lanes = 0
         for lane in range(WARP):
-            if uniform(m) < chance:
+            if guessed(m, w, chance):
                 lanes |= 1 << lane
         return int(lanes & active)
-    return int(active) if uniform(m) < chance else 0
+    return int(active) if guessed(m, w, chance) else 0
 
 
 @compiled

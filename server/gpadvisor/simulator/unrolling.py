@@ -152,7 +152,12 @@ class _GuardSearch:
         if end in self.decided or opclass not in {OpcodeClass.BRANCH, OpcodeClass.EXIT} or sides is None:
             return
         ways = [(jumps, self._leads_to(target, block.id)) for jumps, target in sides.items()]
-        reached = [(jumps, part) for jumps, part in ways if part is not None]
+        found = [(jumps, part) for jumps, part in ways if part is not None]
+        reached = [
+            (jumps, part)
+            for jumps, part in found
+            if not any(self._is_past(sides[jumps], other, part) for _, other in found)
+        ]
         if not reached or len({part.entry for _, part in reached}) < len(reached):
             return
         unrolled = [side for side in reached if self._planned[side[1].entry].passes]
@@ -163,6 +168,15 @@ class _GuardSearch:
             self.decided[end] = LoopGuard(jumps, entered=True)
         elif len(reached) == 1:
             self.decided[end] = LoopGuard(not reached[0][0], entered=False)
+
+    def _is_past(self, block: BlockId, part: LoopPart, to: LoopPart) -> bool:
+        """Whether a block, on the way to another source loop, is where the loop of a part ends."""
+        if part.loop is None or self._lines[part.source] == self._lines[to.source]:
+            return False
+        loop = self._function.loops[part.loop].blocks
+        return block not in loop and any(
+            target == block for inside in loop for target, _ in self._function.blocks[inside].successors
+        )
 
     def _sides(self, block: Block) -> dict[bool, BlockId] | None:
         """Where a branch leads by whether it is taken; of an exit only where it is not."""
@@ -175,8 +189,15 @@ class _GuardSearch:
         return {False: behind[0], True: ahead[0]} if ahead else {False: behind[0]}
 
     def _leads_to(self, block: BlockId, source: BlockId) -> LoopPart | None:
-        """The part that code from a block runs into from outside, over guards that are decided."""
+        """The part that code from a block runs into from outside, over guards that are decided.
+
+        What comes behind the loop that the branch is in comes whatever the branch does.
+        """
+        around = int(self._function.loop_of[source])
+        within = self._function.loops[around].blocks if around >= 0 else None
         for _ in range(_HOPS):
+            if within is not None and block not in within:
+                return None
             part = self._parts.get(block)
             if part is not None:
                 inside = part.loop is not None and source in self._function.loops[part.loop].blocks

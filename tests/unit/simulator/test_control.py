@@ -64,6 +64,18 @@ __device__ __noinline__ int second(int x) { return third(x) + third(x * x + 7); 
 __device__ __noinline__ int first(int x) { return second(x) - second(x * x + 5); }
 extern "C" __global__ void k(int* out, int x) { out[threadIdx.x] = first(x) * first(x + 1); }
 """
+_GUESS = """
+extern "C" __global__ void k(const int* in, int* out) {
+    int sum = 0;
+#pragma unroll 1
+    for (int i = 0; i < 8; ++i)
+        if (in[i]) {
+#pragma unroll
+            for (int k = 0; k < 16; ++k) sum = in[sum];
+            out[sum] = i;
+        }
+}
+"""
 _RECURSIVE = """
 __device__ __noinline__ int ways(int n) { return n < 2 ? n : ways(n - 1) + ways(n - 2); }
 extern "C" __global__ void k(int* out, int n) { out[threadIdx.x] = ways(n); }
@@ -162,3 +174,14 @@ def test_dynamic_shared_memory_that_nobody_states_is_said() -> None:
     said = "no size is stated for the dynamic shared memory that the code uses"
     assert said in run_text(text).assumptions
     assert said not in run_text(text, dynamic_shared_bytes=128).assumptions
+
+
+def test_guesses_hang_on_the_seed_and_not_on_how_fast_memory_is() -> None:
+    def executed(**more: float) -> list[int]:
+        counts = run_text(_GUESS, grid=16, block=128, sms=2, **more).profile.counts
+        assert counts is not None
+        return counts.warps.tolist()
+
+    assert executed(l1_hit_rate=0.9, l2_hit_rate=0.9) == executed(l1_hit_rate=0.1, l2_hit_rate=0.1)
+    assert any(0.4 < count / (16 * 4 * 8) < 0.6 for count in executed())
+    assert executed() != executed(seed=2)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.simulations import run_text, text_program
 
-from gpadvisor.model.instruction import MemorySpace, OpcodeClass
+from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.simulator import Simulation
 from gpadvisor.simulator.unrolling import parts
 
@@ -52,14 +52,25 @@ extern "C" __global__ void k(const float* x, float* y, int n, const int* flag) {
 
 
 def _loads(simulation: Simulation, text: str, arch: str = "sm_80") -> int:
+    return _count(
+        simulation,
+        [
+            one
+            for one in text_program(text, arch).functions[0].instructions
+            if one.info.opclass is OpcodeClass.LOAD and one.info.space is MemorySpace.GLOBAL
+        ],
+    )
+
+
+def _executed(simulation: Simulation, opcode: str, text: str, arch: str) -> int:
+    instructions = text_program(text, arch).functions[0].instructions
+    return _count(simulation, [one for one in instructions if one.opcode == opcode])
+
+
+def _count(simulation: Simulation, instructions: list[Instruction]) -> int:
     counts = simulation.profile.counts
     assert counts is not None
-    pcs = [
-        int(one.pc)
-        for one in text_program(text, arch).functions[0].instructions
-        if one.info.opclass is OpcodeClass.LOAD and one.info.space is MemorySpace.GLOBAL
-    ]
-    return int(counts.warps[np.isin(counts.pc, pcs)].sum())
+    return int(counts.warps[np.isin(counts.pc, [int(one.pc) for one in instructions])].sum())
 
 
 @pytest.mark.parametrize("trips", [1, 3, 8, 13, 32, 45])
@@ -113,3 +124,29 @@ extern "C" __global__ void k(const float* x, float* y, int n, int m) {
 def test_a_loop_around_others_is_counted_by_them(factor: int) -> None:
     text = _NESTED.replace("FACTOR", str(factor))
     assert _loads(run_text(text, loop_trips={5: 8, 7: 3}), text) == 8 * 3
+
+
+_FOLLOWED = """
+extern "C" __global__ void k(const float* x, float* y, const int* ends, int step) {
+    float sum = 0.0f;
+#pragma unroll 1
+    for (int at = threadIdx.x; at < ends[0]; at += step) {
+        const int last = min(ends[at], step);
+#pragma unroll 1
+        for (int i = ends[at + 1]; i <= last; ++i)
+#pragma unroll 1
+            for (int j = ends[at + 2]; j <= last; ++j) sum += x[i * step + j];
+    }
+#pragma unroll 1
+    for (int at = 0; at < ends[3]; ++at) sum *= y[at];
+    y[threadIdx.x] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_120"])
+def test_the_way_past_a_loop_to_the_next_one_is_not_taken(arch: str) -> None:
+    done = run_text(_FOLLOWED, None, arch, loop_trips={5: 2, 8: 3, 10: 5, 13: 7})
+    assert "take the branches" not in " ".join(done.assumptions)
+    assert _executed(done, "FADD", _FOLLOWED, arch) == 2 * 3 * 5
+    assert _executed(done, "FMUL", _FOLLOWED, arch) == 7
