@@ -22,9 +22,7 @@ from pathlib import Path, PurePosixPath
 from tests.validation import pairs
 
 from gpadvisor.model.profile import KernelProfile, Launch, Profile
-from gpadvisor.model.timeline import Timeline
 from gpadvisor.store import load_profile
-from gpadvisor.store.timeline.recorded import read_recorded, recorded_notes
 
 MAX_MEMBER_BYTES = 64 << 20
 VERSIONS = ("before", "after")
@@ -205,13 +203,6 @@ class Captures:
                 found = replace(collected.profile, kernels=self._launches(collected.profile, kernel))
                 return found, Overhead(kernels=statistics.median(times) / usual, process=collected.process)
         return None
-
-    def timelines(self) -> Iterator[tuple[Timeline, tuple[str, ...]]]:
-        """What was recorded without samples, with what was noted."""
-        for name, data in sorted(self._files.items()):
-            if name.endswith("/timeline.tar"):
-                with _unpacked(data) as folder:
-                    yield read_recorded(folder), tuple(recorded_notes(folder))
 
     def _launches(self, profile: Profile, kernel: str) -> tuple[KernelProfile, ...]:
         return tuple(one for one in profile.kernels if one.launch.kernel == self._entries[kernel])

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final
 
@@ -50,7 +49,7 @@ def hotspots(
     if match.place is not None and not spoken_of:
         result.insert(0, _static_hotspot(context, *match.place, _PLACE))
     elif len(ranked) and not _has_line(context, blame, int(ranked[0])):
-        calls = _calls(context, {int(blame.rows.function[ranked[0]])})
+        calls = _calls(context, int(blame.rows.function[ranked[0]]))
         lines = {call.use.location for call in calls if call.use is not None} - {None}
         others = [one for one in result if one.use is None or one.use.location not in lines]
         result = [*calls, *others][:limit]
@@ -169,14 +168,14 @@ def _static_hotspot(context: KernelContext, function: FunctionId, index: int, re
     )
 
 
-def _calls(context: KernelContext, routines: AbstractSet[int]) -> list[Hotspot]:
-    """The lines that call routines of the compiler's, the most executed first."""
+def _calls(context: KernelContext, routine: int) -> list[Hotspot]:
+    """The lines that call a routine of the compiler's, the most executed first."""
     counts = executed_by_place(context.program, context.profile)
     sites = [
         (function.id, call.index)
         for function in context.program.functions
         for call in function.calls
-        if call.callee in routines and function.kind is not FunctionKind.MATH_HELPER
+        if call.callee == routine and function.kind is not FunctionKind.MATH_HELPER
     ]
     first: dict[LineEntry | tuple[int, int], tuple[FunctionId, int]] = {}
     for number, index in sorted(sites, key=lambda site: -counts.get(site, 0)):
