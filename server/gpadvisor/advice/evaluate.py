@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from gpadvisor.advice.language import in_language, language_of
+from gpadvisor.advice.language import language_of
 from gpadvisor.analyzer.places import is_library
 from gpadvisor.estimators.contention import contention
 from gpadvisor.estimators.context import KernelContext, Optimizer
@@ -45,7 +45,7 @@ def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluat
     Without machine code those are asked that look at the launch alone.
     """
     no_code = context.blame is None and not context.program.functions
-    language = language_of(context.program, context.kernel)
+    context = replace(context, language=language_of(context.program, context.kernel))
     held = contention(context)
     findings: list[EstimatedMatch] = []
     rejections: list[Rejection] = []
@@ -74,7 +74,7 @@ def evaluate(context: KernelContext, optimizers: Sequence[Optimizer]) -> Evaluat
             reason = "the code that shows it is a library's, from the kernel down"
             rejections.append(Rejection(code=optimizer.code, reason=reason))
             continue
-        finding = _finding(context, optimizer, in_language(answer, language))
+        finding = _finding(context, optimizer, answer)
         if finding is None:
             rejections.append(Rejection(code=optimizer.code, reason="it matches no sample of this kernel"))
         else:

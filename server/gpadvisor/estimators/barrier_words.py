@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.barriers import Needless, is_barrier, needless_barriers
 from gpadvisor.evidence.common_loads import last_barrier
@@ -107,9 +107,10 @@ def redundant_advice(context: KernelContext, redundant: tuple[StaticSite, ...]) 
     cure = f"Remove the {where}{in_all_uses(context, redundant[0])}"
     them = "them" if several else "it"
     if kind == _EXCHANGE:
+        warp, block = (term.of(context.language) for term in (terms.WARP_BARRIER, terms.BLOCK_BARRIER))
         return (
-            f"Use __syncwarp() at {', '.join(places[:SHOWN])} in steps whose distance is 16 or less, and "
-            "__syncthreads() in the others and once behind the loop: thread t then meets thread t ^ distance "
+            f"Use {warp} at {', '.join(places[:SHOWN])} in steps whose distance is 16 or less, and "
+            f"{block} in the others and once behind the loop: thread t then meets thread t ^ distance "
             "of its own warp, before and after."
         )
     if kind == _NEEDLESS[Needless.NOTHING_SHARED]:
@@ -118,6 +119,12 @@ def redundant_advice(context: KernelContext, redundant: tuple[StaticSite, ...]) 
         f"{cure}, unless two threads write the same element: on both sides threads only write shared memory, "
         "and nobody reads it until the next barrier."
     )
+
+
+def one_warp_advice(context: KernelContext) -> str:
+    """What a block of one warp does without."""
+    block, warp = (term.of(context.language) for term in (terms.BLOCK_BARRIER, terms.WARP_BARRIER))
+    return f"Replace {block} by {warp}: a block is one warp here."
 
 
 def in_all_uses(context: KernelContext, site: StaticSite) -> str:
@@ -172,7 +179,7 @@ def waits_for_levels(context: KernelContext, blame: Blame, function: Function) -
 def tree_advice(context: KernelContext, trees: tuple[StaticSite, ...]) -> str:
     """How a tree gets along without holding the block at every level."""
     return (
-        "Let each warp combine its 32 values by shuffles (__shfl_down_sync(), in a scan __shfl_up_sync()), "
+        f"Let each warp combine its 32 values by shuffles{terms.SHUFFLES_AND_SCAN.of(context.language)}, "
         "so that only one value of each warp goes through shared memory: the barrier at "
         f"{site_text(context, trees[0])} holds the whole block at every level of a tree."
     )
@@ -217,8 +224,9 @@ def serial_sites(context: KernelContext, functions: tuple[Function, ...]) -> tup
 def serial_advice(context: KernelContext, serial: tuple[StaticSite, ...]) -> str:
     """How a block adds up its values together."""
     return (
-        "Let each warp combine its 32 values by shuffles (__shfl_down_sync()), and one warp the results: one "
-        f"thread of the block does it alone at {site_text(context, serial[0])}, in a pass for each value."
+        f"Let each warp combine its 32 values by shuffles{terms.SHUFFLES.of(context.language)}, and one warp "
+        f"the results: one thread of the block does it alone at {site_text(context, serial[0])}, in a pass "
+        "for each value."
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.division_words import first_place
 from gpadvisor.estimators.reliefs import executions
@@ -21,6 +21,7 @@ from gpadvisor.evidence.queries import counted, kernel_functions, line_text, per
 from gpadvisor.model.advice import StaticSite
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe
+from gpadvisor.model.language import Language
 from gpadvisor.model.program import Function, FunctionKind
 
 _LITERAL: Final = re.compile(r"c\[0x[1-9a-f]\w*\]|, -?\d")
@@ -151,17 +152,17 @@ def need_doubles(context: KernelContext) -> str | None:
     )
 
 
-def busy_advice(functions: tuple[Function, ...], doubles: _Doubles) -> tuple[str, str]:
+def busy_advice(functions: tuple[Function, ...], doubles: _Doubles, language: Language) -> tuple[str, str]:
     """What was found, and what to change."""
     by_id = {function.id: function for function in functions}
     places = [line_text(by_id[site.function], site.index) for site in doubles.sites]
     changes = []
     if doubles.literals:
-        changes.append(f"add the suffix f to the literals at {_list(doubles.literals)}")
+        changes.append(terms.SINGLE_LITERALS_AT.of(language, places=_list(doubles.literals)))
     if doubles.powers:
-        changes.append(f"write pow() at {_list(doubles.powers)} as a product, or powf()")
+        changes.append(terms.POWER_AT.of(language, places=_list(doubles.powers)))
     if doubles.math:
-        changes.append("call the float form of math functions")
+        changes.append(terms.SINGLE_MATH.of(language))
     elif not changes:
         changes.append("keep sums, variables and constants in float where the result bears it")
     problem = (
@@ -177,7 +178,9 @@ def _list(places: Sequence[str]) -> str:
 
 
 def double_advice(
-    functions: tuple[Function, ...], doubles: dict[FunctionId, tuple[CodeSequence, ...]]
+    functions: tuple[Function, ...],
+    doubles: dict[FunctionId, tuple[CodeSequence, ...]],
+    language: Language,
 ) -> tuple[str, str]:
     """What was found of conversions to double and back, and what to change."""
     all_sequences = [sequence for sequences in doubles.values() for sequence in sequences]
@@ -193,5 +196,5 @@ def double_advice(
             f"{counted(len(lines), 'line')} convert{'' if len(lines) > 1 else 's'} float to double and back "
             f"({place}): "
         ),
-        "add the suffix f to literals and call the float form of math functions.",
+        f"{terms.SINGLE_LITERALS_AND_MATH.of(language)}.",
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gpadvisor.model.advice import Category, Estimate, Match, Occupancy, Rejection
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.kind import Kind
+from gpadvisor.model.language import Language
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.program import Program
@@ -29,6 +30,7 @@ class KernelContext:
     blame: Blame | None  # None without samples
     others: tuple[Program, ...] | None = None  # code that may have lines of this kernel; None: not looked at
     collector: str | None = None  # of the profile, where it is known: "ncu", "cupti", "simulator"
+    language: Language = Language.CUDA  # whose terms the advice is written in
 
 
 class WhatIf(Kind):

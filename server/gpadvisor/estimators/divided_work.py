@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpadvisor.analyzer.thread_use import thread_use
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import mean_active_share
@@ -44,7 +44,8 @@ def divided(
         return None
     where = _place(function, divisible.loop)
     free = next((axis for axis, size in zip("zy", profile.launch.grid[:0:-1], strict=True) if size == 1), "")
-    dimension = f"a dimension of the grid (gridDim.{free})" if free else "the grid"
+    size = terms.GRID_SIZE.of(context.language, axis=free)
+    dimension = f"a dimension of the grid ({size})" if free else "the grid"
     cure = f"Make the loop at {where}, {trips:,} passes in each thread, {dimension}"
     why = "no pass needs what another one computes"
     blocks = counted(current.blocks, "block")
@@ -106,8 +107,9 @@ def one_thread(context: KernelContext, profile: KernelProfile) -> Match | None:
     divisible = divisible_loop(function, profile, context.blame)
     loop = _longest_loop(function) if divisible is None else divisible.loop
     change = (
-        "ive each thread its own elements (begin at blockIdx.x * blockDim.x + threadIdx.x, step by "
-        "blockDim.x * gridDim.x) and launch blocks of 256 threads, as many as elements need or the GPU holds"
+        f"ive each thread its own elements (begin at {terms.ELEMENT.of(context.language)}, step by "
+        f"{terms.ALL_THREADS.of(context.language)}) and launch blocks of 256 threads, as many as elements "
+        "need or the GPU holds"
     )
     if divisible is not None:
         cure = f"G{change}: no pass of the loop at {_place(function, loop)} needs what another one computes."

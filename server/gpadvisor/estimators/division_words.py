@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from enum import Enum
 
+from gpadvisor.estimators import terms
 from gpadvisor.evidence.divisions import division_calls, written_divisions
 from gpadvisor.evidence.patterns import CodeSequence
 from gpadvisor.evidence.queries import (
@@ -14,6 +15,7 @@ from gpadvisor.evidence.queries import (
 )
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import Instruction
+from gpadvisor.model.language import Language
 from gpadvisor.model.program import Function, FunctionKind
 
 
@@ -86,7 +88,9 @@ def first_place(
 
 
 def division_advice(
-    functions: tuple[Function, ...], divisions: dict[FunctionId, tuple[CodeSequence, ...]]
+    functions: tuple[Function, ...],
+    divisions: dict[FunctionId, tuple[CodeSequence, ...]],
+    language: Language,
 ) -> tuple[str, str]:
     """What was found, and what to change."""
     lines: dict[str, Counter[_Divisor]] = {}  # by place: copies of a loop's body are one division
@@ -106,9 +110,9 @@ def division_advice(
     shift = "a shift and a mask where the divisor is a power of two"
     narrow = " Divide in 32 bits where the numbers fit." if wide else ""
     if kinds.keys() == {_Divisor.NUMBER} and len(numbers) == 1:
-        number = int(numbers.pop() or "0", 16)
+        number, unlike = int(numbers.pop() or "0", 16), terms.UNLIKE_WARP_SIZE.of(language)
         return (
-            f"{text}: the divisor is {number}, but not as a constant of the source (as warpSize is 32): ",
+            f"{text}: the divisor is {number}, but not as a constant of the source{unlike}: ",
             f"write {number} as the divisor {first_place(functions, divisions)}.{narrow}",
         )
     if uniform := kinds[_Divisor.UNIFORM]:
@@ -116,8 +120,8 @@ def division_advice(
         return (
             f"{text}; {f'in {which} ' if several else ''}all threads divide by the same value: ",
             (
-                f"use {shift}, else pass a precomputed reciprocal (__umulhi) or make the divisor a template "
-                f"parameter.{narrow}"
+                f"use {shift}, else pass a precomputed reciprocal{terms.HIGH_PRODUCT.of(language)} or "
+                f"{terms.DIVISOR.of(language)}.{narrow}"
             ),
         )
     if kinds[_Divisor.CHANGES] == len(lines):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
+from gpadvisor.estimators import terms
 from gpadvisor.estimators.fast_forms import FAST
 from gpadvisor.evidence.library_math import (
     POW,
@@ -22,6 +23,7 @@ from gpadvisor.evidence.library_math import (
 from gpadvisor.evidence.patterns import DIVISION_BY_CONSTANT, FLOAT_BY_CONSTANT, CodeSequence
 from gpadvisor.evidence.queries import line_text
 from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.language import Language
 from gpadvisor.model.program import Function
 
 Inline: TypeAlias = Mapping[FunctionId, Sequence[CodeSequence]]
@@ -36,7 +38,9 @@ _RECIPROCALS: Final = {
 }
 
 
-def math_advice(functions: Sequence[Function], inline: Inline, helpers: Sequence[Function]) -> str:
+def math_advice(
+    functions: Sequence[Function], inline: Inline, helpers: Sequence[Function], language: Language
+) -> str:
     """What was found, and what to do about it."""
     kinds: dict[str, Counter[str]] = {}
     for function in functions:
@@ -45,17 +49,19 @@ def math_advice(functions: Sequence[Function], inline: Inline, helpers: Sequence
     parts = []
     for kind, places in sorted(kinds.items(), key=lambda entry: (-sum(entry[1].values()), entry[0])):
         where = _some([place for place, _ in places.most_common()])
-        parts.append(f"{kind} at {where}" + (f" (fast: {FAST[kind]})" if kind in FAST else ""))
+        parts.append(f"{kind} at {where}" + _fast(kind, language))
     own = sorted({routine_name(helper) for helper in helpers if not kinds or not is_for_rare(helper)})
     if own:
         parts.append("out-of-line " + ", ".join(own))
-    cure = math_cure(functions, inline, helpers)
+    cure = math_cure(functions, inline, helpers, language)
     return f"Library math in the kernel: {'; '.join(parts)}. To try: {cure}."
 
 
-def math_cure(functions: Sequence[Function], inline: Inline, helpers: Sequence[Function]) -> str:
+def math_cure(
+    functions: Sequence[Function], inline: Inline, helpers: Sequence[Function], language: Language
+) -> str:
     """What to do about the kinds of library math that were found."""
-    cures = concrete_cures(functions, inline, helpers)
+    cures = concrete_cures(functions, inline, helpers, language)
     kinds = {sequence.kind for sequences in inline.values() for sequence in sequences}
     doubles = any("double" in kind for kind in kinds - _BY_CONSTANT)
     if doubles or (not kinds & _BY_CONSTANT and any(is_of_doubles(helper) for helper in helpers)):
@@ -63,7 +69,9 @@ def math_cure(functions: Sequence[Function], inline: Inline, helpers: Sequence[F
     return "; ".join(cures)
 
 
-def concrete_cures(functions: Sequence[Function], inline: Inline, helpers: Sequence[Function]) -> list[str]:
+def concrete_cures(
+    functions: Sequence[Function], inline: Inline, helpers: Sequence[Function], language: Language
+) -> list[str]:
     """Changes that keep the precision of the program's types; empty where there are none."""
     cures = []
     sequences = [(function, one) for function in functions for one in inline.get(function.id, ())]
@@ -78,15 +86,15 @@ def concrete_cures(functions: Sequence[Function], inline: Inline, helpers: Seque
         cures.append(f"divide whole numbers at {cut[0]}, where the quotient becomes one")
     # The routine for rare arguments belongs to the sequence that is expanded beside its call.
     if single or any(not is_of_doubles(one) and not (kinds and is_for_rare(one)) for one in helpers):
-        fast = "call the fast forms or compile with --use_fast_math if the accuracy allows"
+        fast = terms.FAST_MATH.of(language)
         where = Counter((line_text(function, one.start), one.kind) for function, one in sequences)
         of = dict.fromkeys(
-            f"{kind} at {place} (fast: {FAST[kind]})"
+            f"{kind} at {place}{_fast(kind, language)}"
             for (place, kind), _ in where.most_common()
             if kind in single
         )
         if "powf" in single:
-            fast += " and no base of powf() is negative, of which __powf() makes a NaN"
+            fast += terms.NO_NEGATIVE_BASE.of(language)
         cures.append(f"{fast}: {_some(tuple(of))}" if of else fast)
     divisors: dict[Divisor | None, dict[str, None]] = {}
     for function, one in sequences:
@@ -98,8 +106,12 @@ def concrete_cures(functions: Sequence[Function], inline: Inline, helpers: Seque
         for function in functions
         for call in function.calls
     ):
-        cures.append("write pow() with a small whole exponent as a product")
+        cures.append(f"write {terms.POWER.of(language)} with a small whole exponent as a product")
     return cures
+
+
+def _fast(kind: str, language: Language) -> str:
+    return terms.FAST_FORM.of(language, name=FAST[kind]) if kind in FAST else ""
 
 
 def shared_divisor(functions: Sequence[Function], inline: Inline) -> tuple[FunctionId, int] | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from gpadvisor.estimators import terms
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.local_memory import (
     LocalKind,
@@ -70,7 +71,8 @@ def local_cure(context: KernelContext, places: LocalPlaces) -> str:
         parts.append(_parameter_cure(context))
     if LocalKind.CALL in kinds:
         recursive, functions = _callees(context, places)
-        parts += ["Inline the functions that are called (__forceinline__)."] if functions else []
+        inlined = terms.INLINED.of(context.language)
+        parts += [f"Inline the functions that are called{inlined}."] if functions else []
         parts += [f"Write {recursive[0].demangled}, which calls itself, as a loop."] if recursive else []
     if LocalKind.PASSED in kinds:
         parts.append(
@@ -111,10 +113,7 @@ def _parameter_cure(context: KernelContext) -> str:
     """What to do about a parameter that each thread has a copy of."""
     frame = frame_bytes(context)
     size = f"{frame} bytes" if frame else "it"
-    return (
-        "Declare the parameter that is indexed at run time const __grid_constant__, so that it is read "
-        f"where it is passed, in constant memory: each thread copies {size} to local memory."
-    )
+    return f"{terms.GRID_CONSTANT.of(context.language)}: each thread copies {size} to local memory."
 
 
 def _if_it_fits(context: KernelContext) -> str:
@@ -159,7 +158,7 @@ def _call_advice(context: KernelContext, places: LocalPlaces) -> str:
     if functions:
         parts.append(
             "Functions that are called keep registers of their caller (or spills of their own) on the stack: "
-            "inline them (__forceinline__)."
+            f"inline them{terms.INLINED.of(context.language)}."
         )
     if recursive:
         parts.append(
@@ -182,7 +181,7 @@ def _cap_advice(context: KernelContext) -> str:
     cap = context.machine.sm.max_registers_per_thread.value
     registers = registers_per_thread(context.program, context.kernel, context.profile)
     if registers is None:
-        return "Check the limit on registers (__launch_bounds__, -maxrregcount)."
+        return f"Check the limit on registers{terms.REGISTER_LIMITS.of(context.language)}."
     if registers >= cap:
         return f"All {cap} registers of a thread are in use: there is no limit to raise."
     source, cure = _register_limit(context, registers)
@@ -208,9 +207,11 @@ def _register_limit(context: KernelContext, registers: int) -> tuple[str, str]:
     blocks = None if facts is None else facts.min_blocks_per_sm
     bounded = threads is not None and registers >= allowed_registers(context) - 2
     if bounded and blocks is not None and blocks > 1:
-        return f"__launch_bounds__({threads}, {blocks})", "lower the second number"
+        bounds = terms.LAUNCH_BOUNDS_OF.of(context.language, bounds=f"{threads}, {blocks}")
+        return bounds, "lower the second number"
     if bounded:
-        return f"__launch_bounds__({threads})", "lower it to the threads that are launched"
+        bounds = terms.LAUNCH_BOUNDS_OF.of(context.language, bounds=threads)
+        return bounds, "lower it to the threads that are launched"
     if threads is not None and blocks is None:
-        return "the second number of __launch_bounds__, -maxrregcount or maxnreg", "give it more"
-    return "-maxrregcount or maxnreg", "raise it"
+        return terms.BOUNDS_OR_CAP.of(context.language), "give it more"
+    return terms.REGISTER_CAP.of(context.language), "raise it"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import LaunchShape, Step, held_warps, next_block
 from gpadvisor.evidence.measured import registers_per_thread
@@ -38,7 +38,8 @@ def near_step(context: KernelContext, profile: KernelProfile, shape: LaunchShape
 def spared_registers(context: KernelContext, profile: KernelProfile, threads: int, step: Step) -> str:
     """The declaration that asks the compiler for so few registers."""
     registers = registers_per_thread(context.program, context.kernel, profile) or 0
+    bounds = terms.LAUNCH_BOUNDS_OF.of(context.language, bounds=f"{threads}, {step.blocks}")
     return (
-        f"__launch_bounds__({threads}, {step.blocks}): {step.blocks} blocks fit with at most "
+        f"{bounds}: {step.blocks} blocks fit with at most "
         f"{step.registers} registers per thread, {registers - (step.registers or 0)} fewer, if nothing spills"
     )

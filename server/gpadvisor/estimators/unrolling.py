@@ -10,7 +10,7 @@ from math import prod
 from typing import Final
 
 from gpadvisor.analyzer.occupancy import occupancy
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import lacks_warps
 from gpadvisor.evidence.accesses import DEVICE_SPACES, is_ordered
@@ -32,6 +32,7 @@ from gpadvisor.model.advice import Region
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.ids import FunctionId, LoopId
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.language import Language
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function
 
@@ -79,7 +80,7 @@ def outlook_of(context: KernelContext, blame: Blame, region: Region, counts: Cou
         _threads(warps, threads, facts, lanes_of(context)),
         None if few else _already(facts),
         _barrier(facts),
-        _held(function, load, store),
+        _held(function, load, store, context.language),
     )
     costs = (
         ()
@@ -226,7 +227,7 @@ def _store_in_the_way(
     )
 
 
-def _held(function: Function, load: int | None, store: int | None) -> _Check:
+def _held(function: Function, load: int | None, store: int | None, language: Language) -> _Check:
     if load is None or store is None:
         return None
     if function.instructions[load].info.space not in DEVICE_SPACES or same_array(function, load, store):
@@ -237,7 +238,7 @@ def _held(function: Function, load: int | None, store: int | None) -> _Check:
     if is_pointer_from_memory(function, load):
         return constants.HELD, (
             f"its store at {line_text(function, store)} may write what the next pass loads by a pointer that "
-            "is no parameter, so that nothing can be marked __restrict__"
+            f"is no parameter, so that {terms.MARKED.of(language)}"
         )
     # __restrict__, which the change names, takes this one away.
     return 1.0, f"its store at {line_text(function, store)} may write what the next pass loads"

@@ -65,7 +65,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.analyzer.occupancy import kernel_occupancy
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.latency_hiding import latency_hiding
@@ -256,10 +256,10 @@ def _cure(context: KernelContext, *, is_copy: bool) -> tuple[str, str]:
             ),
         )
     if is_copy:
-        newest = "wait for all but the newest copy (__pipeline_wait_prior(1))"
+        newest = f"wait for all but the newest copy{terms.NEWEST_COPY.of(context.language)}"
         return f"copy the next tile into a second buffer before this one is used, and {newest}.", ""
-    copy = "cuda::memcpy_async or __pipeline_memcpy_async"
-    return f"copy the next tile into a second buffer with {copy} while this one is used.", ""
+    copy = terms.ASYNCHRONOUSLY.of(context.language)
+    return f"copy the next tile into a second buffer{copy} while this one is used.", ""
 
 
 OPTIMIZER: Final = Optimizer(

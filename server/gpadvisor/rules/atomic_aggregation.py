@@ -64,7 +64,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.contention import MEETING, ON_THE_WAY, Contention, contention, without_contention
 from gpadvisor.estimators.context import KernelContext, Optimizer
@@ -92,6 +92,7 @@ from gpadvisor.evidence.queries import (
 )
 from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection, Relief, StaticSite
 from gpadvisor.model.instruction import OpcodeClass, register_name
+from gpadvisor.model.language import Language
 from gpadvisor.model.profile import KernelProfile
 
 _CODE: Final = "GPA110"
@@ -131,8 +132,8 @@ def _match(context: KernelContext) -> Match | Rejection:
     )
     return Match(
         title=MEETING if held is not None or _meets(worst) else "atomic operations set the pace",
-        cure=_cure(profile, worst),
-        advice=_advice(profile, worst, part, held),
+        cure=_cure(profile, worst, context.language),
+        advice=_advice(context, profile, worst, part, held),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(mean, worst),),
         measured_bound=bound,
@@ -180,7 +181,7 @@ def _shown_by_code(context: KernelContext, profile: KernelProfile) -> Match | No
         address = (used for used in instruction.uses if f"[{register_name(used)}." in instruction.operands)
         made = {definition for used in address for definition in function.reaching.definitions(index, used)}
         first = "" if made.intersection(inside) else "add up in a register over the loop, then "
-        cure = f"{first}{_in_warp(atomic)}, then those of the block, and send one"
+        cure = f"{first}{_in_warp(atomic, context.language)}, then those of the block, and send one"
         where = line_text(function, index)
         return Match(
             title="all threads of a warp go to one address, in every pass of a loop",
@@ -310,7 +311,9 @@ def _serial(
     )
 
 
-def _advice(profile: KernelProfile, worst: Atomic, part: float, held: Contention | None) -> str:
+def _advice(
+    context: KernelContext, profile: KernelProfile, worst: Atomic, part: float, held: Contention | None
+) -> str:
     instruction = worst.function.instructions[worst.index]
     where = f"{instruction.opcode} {line_text(worst.function, worst.index)}"
     sentence = f"{percent(part)} of the samples wait for atomic operations, most of them for {where}"
@@ -322,18 +325,18 @@ def _advice(profile: KernelProfile, worst: Atomic, part: float, held: Contention
         sentence += ", which one thread of each warp does"
     if held is not None:
         sentence += f"; {held.words}, and loads wait behind them"
-    return f"{sentence}: {_cure(profile, worst)}."
+    return f"{sentence}: {_cure(profile, worst, context.language)}."
 
 
-def _cure(profile: KernelProfile, worst: Atomic) -> str:
+def _cure(profile: KernelProfile, worst: Atomic, language: Language) -> str:
     shared = is_shared(worst.function.instructions[worst.index])
     if worst.repeats:
         then = "or give each warp a copy of its own" if shared else "then those of the block, and send one"
         return f"combine the values of a warp first, {then}: threads that meet repeat a compare-and-swap"
     if worst.returns:
         return (
-            "count in the warp or the block, add once for all of them, and pass the base on "
-            "(__ballot_sync(), __popc(), __shfl_sync()): the result is used, perhaps as a place to write to"
+            "count in the warp or the block, add once for all of them, and pass the base on"
+            f"{terms.BALLOT.of(language)}: the result is used, perhaps as a place to write to"
         )
     if worst.words is not None:
         return _privately(worst.words, in_loop=worst.in_loop)
@@ -343,7 +346,7 @@ def _cure(profile: KernelProfile, worst: Atomic) -> str:
             "over neighbouring threads that go to one address"
         )
     if _meets(worst):
-        return f"{_in_warp(worst)}, then those of the block, and send one"
+        return f"{_in_warp(worst, language)}, then those of the block, and send one"
     if worst.threads is not None and worst.threads < constants.MEETING:
         if _once_a_block(profile, worst):
             return (
@@ -358,14 +361,14 @@ def _cure(profile: KernelProfile, worst: Atomic) -> str:
     )
 
 
-def _in_warp(worst: Atomic) -> str:
+def _in_warp(worst: Atomic, language: Language) -> str:
     modifiers = worst.modifiers
     intrinsic = next(
         (name.lower() for name in ("MIN", "MAX", "AND", "OR", "XOR") if name in modifiers), "add"
     )
     how = "by shuffles"
     if _FLOATS.isdisjoint(modifiers):
-        how += f", from sm_80 by __reduce_{intrinsic}_sync()"
+        how += terms.WARP_REDUCTION.of(language, operation=intrinsic)
     if intrinsic == "add":
         return f"add the values of a warp up {how}"
     return f"combine the values of a warp {how}"

@@ -61,7 +61,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.kept_elements import in_register
 from gpadvisor.estimators.latency_hiding import latency_hiding
@@ -271,7 +271,7 @@ def _words(context: KernelContext, blame: Blame, pairs: list[_Pair]) -> tuple[st
             f"{line_text(function, use)}{apart}. An atomic stays where it is:"
         ), (
             "put independent work behind the atomic, or, where the threads of a warp add to one address, let "
-            "one thread do it for all (count with __activemask() and __popc(), pass on with __shfl_sync())."
+            f"one thread do it for all{terms.COUNTED_IN_WARP.of(context.language)}."
         )
     text = (
         f"{function.instructions[definition].opcode} at {line_text(function, definition)} "
@@ -305,9 +305,9 @@ def _words(context: KernelContext, blame: Blame, pairs: list[_Pair]) -> tuple[st
     if room_index is None:
         return f"{text} It is held by {top.room.obstacle}.", ""
     place = line_text(function, room_index)
-    return f"{text} It is held by {top.room.obstacle} at {place}:", (
-        f"mark the pointers const __restrict__ if they never overlap, so that the load may pass {place}."
-    )
+    mark = terms.MARK_POINTERS.of(context.language, too="")
+    held = f"{text} It is held by {top.room.obstacle} at {place}:"
+    return held, f"{mark}, so that the load may pass {place}."
 
 
 def _relation(blame: Blame, pair: _Pair) -> str:
@@ -348,8 +348,8 @@ def _static_advice(context: KernelContext) -> str:
         first = sites[0]
         place = line_text(context.program.functions[first.function], first.index)
         parts.append(
-            f"mark the pointers const __restrict__ if they never overlap, so that the load at {place} may "
-            "move ahead of the store before it; else load into a local variable before the store."
+            f"{terms.MARK_POINTERS.of(context.language, too='')}, so that the load at {place} may move ahead "
+            "of the store before it; else load into a local variable before the store."
         )
     if static_sites:
         sentence = in_register(context.program.functions[static_sites[0].function], static_sites[0].index)

@@ -48,7 +48,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import ADU_PIPE, CONSTANT_CACHE, L1_DATA, L1_REQUESTS, measured_loads
@@ -73,10 +73,6 @@ from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 
 _CODE: Final = "GPA111"
-_CURE: Final = (
-    "load these constants from global (const __restrict__) or shared memory, or let all threads of a warp "
-    "read the same one"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,10 +120,14 @@ def _match(context: KernelContext) -> Match | Rejection:
     if instead > max(busy, constants.BUSY_PERCENT):
         return Rejection(code=_CODE, reason=f"L1 would be as full with these loads, at {instead:.0f} %")
     worst = max(loads, key=lambda one: one.turns)
+    cure = (
+        f"load these constants from global{terms.FROM_GLOBAL.of(context.language)} or shared memory, or let "
+        "all threads of a warp read the same one"
+    )
     return Match(
         title=f"threads of a warp read {_many(worst)}different constants, one after the other",
-        cure=_CURE,
-        advice=f"{_CURE[:1].upper()}{_CURE[1:]}: the threads of a warp read {_many(worst)}different ones at "
+        cure=cure,
+        advice=f"{cure[:1].upper()}{cure[1:]}: the threads of a warp read {_many(worst)}different ones at "
         f"{line_text(worst.function, worst.index)}, one after the other.",
         regions=()
         if blame is None or rows is None

@@ -56,7 +56,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reliefs import executions, freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
@@ -79,6 +79,7 @@ from gpadvisor.evidence.queries import (
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe
+from gpadvisor.model.language import Language
 from gpadvisor.model.program import Function
 
 _CODE: Final = "GPA112"
@@ -87,7 +88,7 @@ _FLOAT_BYTES: Final = 4
 _NAMED: Final = 3
 _FROM_BITS: Final = (
     "make the floats of bits instead of converting: 0x4b000000 | x is the float 8388608.0 + x for x below "
-    "2^23 (__int_as_float(0x4b000000 | x) - 8388608.0f)"
+    "2^23"
 )
 
 
@@ -114,7 +115,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         one
         for function in functions
         if function.id in counts
-        for one in (_found(function, counts[function.id], units),)
+        for one in (_found(function, counts[function.id], units, context.language),)
         if one is not None
     ]
     total = _load_of_xu(functions, counts)
@@ -184,10 +185,14 @@ def _load_of_xu(functions: Sequence[Function], counts: Mapping[FunctionId, Value
     )
 
 
-def _found(function: Function, counts: Values, units: dict[str, float]) -> _Found | None:
+def _found(function: Function, counts: Values, units: dict[str, float], language: Language) -> _Found | None:
     """Of the kinds the one that is executed most often."""
     found = conversions(function)
-    kinds = (_summed(function, counts, found), _short(function, counts, found, units), _halved(function))
+    kinds = (
+        _summed(function, counts, found),
+        _short(function, counts, found, units, language),
+        _halved(function),
+    )
     return max(filter(None, kinds), key=lambda kind: _weight(kind, counts), default=None)
 
 
@@ -224,7 +229,9 @@ def _summed(function: Function, counts: Values, found: Conversions) -> _Found | 
     )
 
 
-def _short(function: Function, counts: Values, found: Conversions, units: dict[str, float]) -> _Found | None:
+def _short(
+    function: Function, counts: Values, found: Conversions, units: dict[str, float], language: Language
+) -> _Found | None:
     total = float(counts[list(found.short)].sum())
     if not total:
         return None
@@ -239,7 +246,8 @@ def _short(function: Function, counts: Values, found: Conversions, units: dict[s
                 cure="keep floats in shared memory: convert each element once, as it is filled, "
                 f"which takes {grown:.0f} times the bytes",
             )
-    return _Found(function=function, indices=found.short, left=0.0, cure=_FROM_BITS, more_issued=1.0)
+    cure = f"{_FROM_BITS}{terms.FLOAT_OF_BITS.of(language)}"
+    return _Found(function=function, indices=found.short, left=0.0, cure=cure, more_issued=1.0)
 
 
 def _elements_stored(function: Function, counts: Values, bytes_each: int) -> float:

@@ -68,7 +68,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.caps import busiest_after, unit_text
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
@@ -101,6 +101,7 @@ from gpadvisor.model.advice import (
     Utilisation,
 )
 from gpadvisor.model.blame import Blame
+from gpadvisor.model.language import Language
 from gpadvisor.model.machine import WARP, WIDEST_BYTES
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.remedy import Remedy
@@ -304,15 +305,18 @@ def _advice(context: KernelContext, profile: KernelProfile, loop: ProductLoop) -
 
 def _cure(context: KernelContext, profile: KernelProfile, loop: ProductLoop) -> str:
     if loop.bytes_alone:
-        return f"{_kept_values(profile, loop)}; and multiply four bytes at once (__dp4a)"
+        at_once = terms.FOUR_BYTES.of(context.language)
+        return f"{_kept_values(profile, loop)}; and multiply four bytes at once{at_once}"
     if loop.windows and _loads_alike(context, profile, loop):
-        return f"{_kept_values(profile, loop)}; and {_TO_CONSTANTS}"
+        return f"{_kept_values(profile, loop)}; and {_to_constants(context.language)}"
     return _kept_values(profile, loop)
 
 
-_TO_CONSTANTS: Final = (
-    "load the factors that all threads of a warp share from constant memory (__constant__, up to 64 KiB)"
-)
+def _to_constants(language: Language) -> str:
+    return (
+        "load the factors that all threads of a warp share from constant memory "
+        f"({terms.CONSTANT_MEMORY.of(language)})"
+    )
 
 
 def _loads_alike(context: KernelContext, profile: KernelProfile, loop: ProductLoop) -> bool:

@@ -132,8 +132,8 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     return Match(
         title=_TITLE,
-        cure=math_cure(functions, inline, helpers),
-        advice=math_advice(functions, inline, helpers),
+        cure=math_cure(functions, inline, helpers, context.language),
+        advice=math_advice(functions, inline, helpers, context.language),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched)),
         adjustments=_adjustments(blame, matched, inline, helpers),
         static_sites=sites,
@@ -183,7 +183,7 @@ def _without_samples(
     )
     called = {helper.id for site, helper in _calls(functions, helpers) if site in calls}
     used = tuple(helper for helper in helpers if helper.id in called)
-    if (any(hot.values()) or used) and not concrete_cures(functions, hot, used):
+    if (any(hot.values()) or used) and not concrete_cures(functions, hot, used, context.language):
         return Rejection(
             code=_CODE,
             reason="library math of doubles has no fast forms, and only the program tells whether single "
@@ -192,8 +192,8 @@ def _without_samples(
     found = static_match(
         _CODE,
         title=_TITLE,
-        advice=math_advice(functions, hot, used),
-        cure=math_cure(functions, hot, used),
+        advice=math_advice(functions, hot, used, context.language),
+        cure=math_cure(functions, hot, used, context.language),
         sites=(*_inline_sites(hot), *calls),
         missing="library math stands outside of loops only, where it runs once for each thread",
     )

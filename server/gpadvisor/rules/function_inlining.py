@@ -50,7 +50,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.cubin import demangle
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.reliefs import freed
@@ -79,6 +79,7 @@ from gpadvisor.model.advice import (
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.ids import INSTRUCTION_BYTES, FunctionId
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.language import Language
 from gpadvisor.model.program import CallSite, Function, FunctionKind, Program
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
@@ -102,16 +103,17 @@ def _match(context: KernelContext) -> Match | Rejection:
         if _size(function) <= limit and not is_recursive(context.program, function)
     ]
     if not usable:
-        return Rejection(code=_CODE, reason=_nothing(context.program, functions, callees, limit))
+        return Rejection(code=_CODE, reason=_nothing(context, functions, callees, limit))
     sites = _call_sites(functions, {function.id for function in usable})
     if context.blame is None:
         looped = _in_loops(context.program, sites)
         called = {call.callee for site in looped for call in _call_at(context.program, site)}
+        named = [function for function in usable if function.id in called]
         return static_match(
             _CODE,
             title=_TITLE,
-            advice=_advice([function for function in usable if function.id in called], len(looped)),
-            cure=_cure([function for function in usable if function.id in called]),
+            advice=_advice(named, len(looped), context.language),
+            cure=_cure(named, context.language),
             sites=looped,
             missing="the small device functions are called outside of loops only, or not directly",
         )
@@ -130,8 +132,8 @@ def _match(context: KernelContext) -> Match | Rejection:
     hot = [function for function in usable if any(r.scope.function == function.id for r in result)]
     return Match(
         title=_TITLE,
-        advice=_advice(hot, len(sites)),
-        cure=_cure(hot),
+        advice=_advice(hot, len(sites), context.language),
+        cure=_cure(hot, context.language),
         regions=result,
         adjustments=(
             Adjustment(
@@ -169,7 +171,9 @@ def _size(function: Function) -> int:
     return len(function.instructions) * INSTRUCTION_BYTES
 
 
-def _nothing(program: Program, functions: tuple[Function, ...], callees: list[Function], limit: int) -> str:
+def _nothing(
+    context: KernelContext, functions: tuple[Function, ...], callees: list[Function], limit: int
+) -> str:
     unknown = [call for function in functions for call in function.calls if call.callee is None]
     indirect = sum(1 for call in unknown if call.symbol is None)
     through = f"; {indirect} calls through pointers cannot be inlined" if indirect else ""
@@ -177,14 +181,15 @@ def _nothing(program: Program, functions: tuple[Function, ...], callees: list[Fu
     if elsewhere:
         names = ", ".join(demangle(name) for name in elsewhere[:3])
         through += (
-            f"; {counted(len(elsewhere), 'function')} of other files ({names}) joined by the linker: -dlto"
+            f"; {counted(len(elsewhere), 'function')} of other files ({names}) joined by the linker"
+            f"{terms.BY_LINKER.of(context.language)}"
         )
     if not callees:
         inlined = (
             "no device function of this file is called directly" if unknown else "all are inlined already"
         )
         return f"{inlined}{through}"
-    recursive = [function for function in callees if is_recursive(program, function)]
+    recursive = [function for function in callees if is_recursive(context.program, function)]
     large = [function for function in callees if function not in recursive]
     parts = []
     if large:
@@ -270,17 +275,14 @@ def _regions(blame: Blame, functions: tuple[Function, ...], usable: list[Functio
     return tuple(regions)
 
 
-def _advice(usable: list[Function], calls: int) -> str:
+def _advice(usable: list[Function], calls: int, language: Language) -> str:
     sizes = ", ".join(f"{function.demangled} ({_size(function)} bytes)" for function in usable[:3])
-    return f"{counted(calls, 'call')} of small functions, {sizes}. {_cure(usable)}"
+    return f"{counted(calls, 'call')} of small functions, {sizes}. {_cure(usable, language)}"
 
 
-def _cure(usable: list[Function]) -> str:
+def _cure(usable: list[Function], language: Language) -> str:
     names = ", ".join(function.demangled for function in usable[:3])
-    return (
-        f"Let the compiler inline {names}. Mark it __forceinline__, with its definition visible to the "
-        "caller (a header, or -dlto)."
-    )
+    return f"Let the compiler inline {names}. {terms.INLINE.of(language)}."
 
 
 OPTIMIZER: Final = Optimizer(

@@ -50,7 +50,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.stall_elimination import stall_elimination
@@ -83,6 +83,7 @@ from gpadvisor.model.advice import (
 from gpadvisor.model.blame import NO_INDEX, Blame
 from gpadvisor.model.ids import INSTRUCTION_BYTES, LoopId
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.language import Language
 from gpadvisor.model.program import Function, FunctionKind, InlineFrame, Program
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
@@ -98,7 +99,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         unknown = _unknown(context, loops)
         if unknown:
             return Rejection(code=_CODE, reason=f"needs samples: {unknown}", looked=False)
-        cure = _cure(_loop_of(context.program, loops))
+        cure = _cure(_loop_of(context.program, loops), context.language)
         return static_match(
             _CODE,
             title="loop larger than the instruction cache",
@@ -126,7 +127,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             reason=f"of the {largest / 1024:.1f} KiB of the hot loop {math / 1024:.1f} KiB are library math, "
             "the subject of Fast Math (GPA104)",
         )
-    cure = _cure(hot) if largest > near else ""
+    cure = _cure(hot, context.language) if largest > near else ""
     return Match(
         title=_TITLE,
         cure=cure,
@@ -249,7 +250,7 @@ def _math_bytes(context: KernelContext, function: Function, loop: LoopId) -> int
     )
 
 
-def _cure(hot: tuple[Function, LoopId] | None) -> str:
+def _cure(hot: tuple[Function, LoopId] | None, language: Language) -> str:
     """What makes a loop smaller: what stands in it several times, else its parts in loops of their own.
 
     Nothing where its passes may need what earlier ones wrote, so that it cannot be split.
@@ -271,10 +272,12 @@ def _cure(hot: tuple[Function, LoopId] | None) -> str:
         repeated = _repeated(function, inside)
         if repeated is not None:
             name, copies = repeated
-            return f"Mark {name} __noinline__, which is inlined {copies} times"
+            return f"{terms.KEEP_CALLED.of(language, name=name)}, which is inlined {copies} times"
         if _carries_memory(function, inside):
             return ""  # it cannot be split
-    return "Split the loop into several that fit, or move rare paths into a __noinline__ function"
+    return (
+        f"Split the loop into several that fit, or move rare paths into {terms.CALLED_FUNCTION.of(language)}"
+    )
 
 
 def _carries_memory(function: Function, inside: set[int]) -> bool:
@@ -356,7 +359,7 @@ def _advice(
     whole = _code_bytes(context)
     caches = f"caches hold {near // 1024} KiB per scheduler and {far // 1024} KiB per SM"
     if largest > near:
-        cure = _cure(hot)
+        cure = _cure(hot, context.language)
         size = f"the hot loop has {largest / 1024:.1f} KiB of code ({caches})"
         return f"{cure}: {size}." if cure else f"Its passes may read what earlier ones wrote: {size}."
     return (

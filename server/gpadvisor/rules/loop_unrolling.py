@@ -57,7 +57,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.latency_hiding import fillable, latency_hiding
@@ -174,8 +174,8 @@ def _static_advice(context: KernelContext) -> str:
     unique = list(dict.fromkeys(places))
     loops = f"loop{'s' if len(unique) > 1 else ''} at {', '.join(unique[:3])}"
     return (
-        f"Unroll the {loops} (#pragma unroll {UNROLL}), so that loads of several passes are in flight "
-        "together."
+        f"Unroll the {loops}{terms.UNROLLED.of(context.language, times=UNROLL)}, so that loads of several "
+        "passes are in flight together."
     )
 
 
@@ -290,14 +290,17 @@ def _place(context: KernelContext, region: Region) -> str:
 
 
 def _advice(context: KernelContext, region: Region, outlook: Outlook) -> str:
+    language = context.language
+    unrolled = terms.UNROLLED.of(language, times=UNROLL)
     if region.scope.function is None or region.scope.loop is None:
-        return f"Unroll the loop (#pragma unroll {UNROLL})."
+        return f"Unroll the loop{unrolled}."
     facts = loop_facts(context.program.functions[region.scope.function], region.scope.loop)
     where = _place(context, region)
     if facts.copies > 1 and lacks_warps(context):
+        further = terms.UNROLLED_FURTHER.of(language, times=UNROLL * facts.copies, now=facts.copies)
         text = (
-            f"Unroll {where} further (#pragma unroll {UNROLL * facts.copies}, {facts.copies} now), so that "
-            "more loads are in flight: the grid gives an SM no other warps that would fill their wait."
+            f"Unroll {where} further{further}, so that more loads are in flight: the grid gives an SM no "
+            "other warps that would fill their wait."
         )
     elif facts.copies > 1:
         text = (
@@ -305,20 +308,17 @@ def _advice(context: KernelContext, region: Region, outlook: Outlook) -> str:
             f"{facts.copies} times already."
         )
     elif facts.trips is not None and facts.trips <= 32:
-        text = f"Unroll {where} completely (#pragma unroll): it runs {facts.trips} passes."
+        text = f"Unroll {where} completely{terms.UNROLLED_ALL.of(language)}: it runs {facts.trips} passes."
     elif _issues_all_the_time(context):
         text = (
-            f"Unroll {where} (#pragma unroll {UNROLL}), so that it counts, steps its addresses and jumps "
+            f"Unroll {where}{unrolled}, so that it counts, steps its addresses and jumps "
             "once for several passes: the schedulers are at their limit."
         )
     else:
-        text = (
-            f"Unroll {where} (#pragma unroll {UNROLL}), so that the loads of several passes are in flight "
-            "together."
-        )
+        text = f"Unroll {where}{unrolled}, so that the loads of several passes are in flight together."
     if outlook.store is not None and outlook.share >= constants.MAJORITY:
         place = line_text(context.program.functions[region.scope.function], outlook.store)
-        restrict = "mark the pointers const __restrict__, too, if they never overlap"
+        restrict = terms.MARK_POINTERS.of(language, too=", too,")
         text = f"{text[:-1]}; {restrict}, so that loads may pass the store at {place}."
     if outlook.share < constants.MAJORITY and outlook.reasons:
         text += f" Little may come of it: {outlook.reasons[0]}."

@@ -51,7 +51,7 @@ from typing import Final
 
 from gpadvisor.analyzer.occupancy import SHARED_MEMORY
 from gpadvisor.analyzer.thread_use import thread_use
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.launches import (
     LaunchShape,
@@ -170,7 +170,7 @@ def _unused(
     how = (
         "pass that size at the launch"
         if launch.dynamic_shared_bytes
-        else "size its arrays at the launch (extern __shared__) or by a template parameter"
+        else terms.SIZED_ARRAYS.of(context.language)
     )
     return _Change(
         new,

@@ -315,12 +315,12 @@ def _words(
     """What was found with what to change, and the changes alone."""
     parts: list[tuple[str, str]] = []
     if any(divisions.values()) and (not weights or weights["division"]):
-        parts.append(division_advice(functions, divisions))
+        parts.append(division_advice(functions, divisions, context.language))
     busy = busy_doubles(context, functions)
     if busy is not None:
-        parts.insert(0, busy_advice(functions, busy))
+        parts.insert(0, busy_advice(functions, busy, context.language))
     elif any(doubles.values()) and (not weights or weights["double"]):
-        parts.append(double_advice(functions, doubles))
+        parts.append(double_advice(functions, doubles, context.language))
     if busy is None and weights["rate"] > sum(weights.values()) / _NOTABLE_PART:
         parts.append(
             (

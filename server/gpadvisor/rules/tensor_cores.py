@@ -46,7 +46,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.notes import no_estimate
 from gpadvisor.evidence.products import ProductLoop, product_loops, times_loaded
@@ -109,7 +109,8 @@ def _match(context: KernelContext) -> Match | Rejection:
     features = code_form(context.machine.arch).features
     if _NEEDED[kind] not in features:
         return Rejection(code=_CODE, reason=f"{context.machine.arch} has no tensor cores for {kind}")
-    packed = " or packed (__ffma2_rn)" if Feature.PACKED_SINGLE in features and kind == _SINGLE else ""
+    has_packed = Feature.PACKED_SINGLE in features and kind == _SINGLE
+    packed = terms.PACKED.of(context.language) if has_packed else ""
     return Match(
         title="a plain product without tensor cores",
         advice=(

@@ -52,7 +52,7 @@ from typing import Final
 
 from gpadvisor.analyzer.occupancy import BLOCKS, REGISTERS, WARPS
 from gpadvisor.analyzer.thread_use import thread_use
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.block_shapes import (
     USUAL,
     BlockShape,
@@ -363,11 +363,12 @@ def _change(
 
 
 def _conditions(context: KernelContext, new: BlockShape, free: Freedom) -> str:
-    text = " Neighbours in memory differ in threadIdx.y." if is_along_y(new) else ""
+    language = context.language
+    text = f" Neighbours in memory differ in {terms.ALONG_Y.of(language)}." if is_along_y(new) else ""
     if free.single:
         text += (
-            " A block's number is its thread's element today: take it from blockIdx.x * blockDim.x + "
-            "threadIdx.x instead, and return where it is beyond the last."
+            " A block's number is its thread's element today: take it from "
+            f"{terms.ELEMENT.of(language)} instead, and return where it is beyond the last."
         )
     now = 0 if context.profile is None else context.profile.launch.threads_per_block
     if free.tile:
@@ -375,7 +376,7 @@ def _conditions(context: KernelContext, new: BlockShape, free: Freedom) -> str:
     if free.compiled and not free.tile:
         text += " The kernel has the block's size as a constant: change it, too."
     if new.held.threads > now and is_bounded_to_now(context):
-        text += " Raise __launch_bounds__ with it."
+        text += f" Raise {terms.LAUNCH_BOUNDS.of(language)} with it."
     if not free.code:
         text += (
             " Without machine code nothing tells whether its threads work together in a tile of this size."

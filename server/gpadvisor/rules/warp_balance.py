@@ -70,6 +70,7 @@ from gpadvisor.estimators.barrier_words import (
     SHOWN,
     is_scattered,
     needless_sites,
+    one_warp_advice,
     redundant_advice,
     redundant_title,
     serial_advice,
@@ -238,16 +239,14 @@ def _static_advice(
         parts.append(static_tree_advice(context, trees))
     if single and not parts:
         places = list(dict.fromkeys(site_text(context, site) for site in single))
-        parts.append(
-            f"{_ONE_WARP[:-1]} ({', '.join(places[:SHOWN])}{' ...' if len(places) > SHOWN else ''})."
-        )
+        more = " ..." if len(places) > SHOWN else ""
+        parts.append(f"{one_warp_advice(context)[:-1]} ({', '.join(places[:SHOWN])}{more}).")
     return " ".join(parts)
 
 
 _NO_STAGING: Final = "no sample is due to the values that each thread stages for itself"
 _NO_CURE: Final = "No uneven work is counted before it, and the code shows no barrier too many."
 _ONE_WARP_TITLE: Final = "barriers in a block of one warp"
-_ONE_WARP: Final = "Replace __syncthreads() by __syncwarp(): a block is one warp here."
 
 
 def _nothing(functions: tuple[Function, ...]) -> str:
@@ -301,7 +300,7 @@ def _barrier_advice(
     if redundant:
         return redundant_advice(context, redundant)
     if _is_one_warp(context):
-        return _ONE_WARP
+        return one_warp_advice(context)
     held = _held(context, blame, rows, trees)
     if held:
         return tree_advice(context, held)

@@ -18,6 +18,7 @@ from gpadvisor.evidence.divisions import integer_divisions
 from gpadvisor.evidence.library_math import math_sequences
 from gpadvisor.evidence.products import product_loops
 from gpadvisor.model.advice import Adjustment, Match, ParallelTarget, Relief, Utilisation
+from gpadvisor.model.language import Language
 
 
 def _unit(percent: float) -> Utilisation:
@@ -99,7 +100,7 @@ def _divided(setup: str, divisor: str) -> str:
         "F2I.FTZ.U32.TRUNC.NTZ R3, R2 // 3\nEXIT"
     )
     function = listing(text).program.functions[0]
-    words, cure = division_advice((function,), {function.id: integer_divisions(function)})
+    words, cure = division_advice((function,), {function.id: integer_divisions(function)}, Language.CUDA)
     return words + cure
 
 
