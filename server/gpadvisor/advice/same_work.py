@@ -9,6 +9,7 @@ from typing import Final
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.utilisation import DRAM, utilisations
 from gpadvisor.evidence.queries import counted
+from gpadvisor.machine import every_gpu
 from gpadvisor.model.profile import KernelProfile, Launch
 
 _BYTES: Final = (("dram__bytes.sum",), ("dram__bytes_read.sum", "dram__bytes_write.sum"))
@@ -83,7 +84,7 @@ def _busy(entry: KernelProfile) -> float:
         (utilisation.percent for utilisation in utilisations(entry) if utilisation.name == DRAM), 0.0
     )
     busy = percent * (entry.launch.duration_ns or 0.0) / 100
-    return busy if busy * constants.SLOWEST_DRAM > (entry.device.l2_bytes or 0) else 0.0
+    return busy if busy * every_gpu().least_dram_bytes_per_ns > (entry.device.l2_bytes or 0) else 0.0
 
 
 def _executed(entry: KernelProfile) -> float:

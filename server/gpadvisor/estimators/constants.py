@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every number that decides what is told, or that an estimate is multiplied by, with where it comes from.
 
-``docs/constants.md`` is made of this table. What code, launch and counters give is computed where it is used.
+``docs/constants.md`` is made of this table. What code, launch and counters give is computed where it is used;
+what is known of the hardware is in ``machine``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ class Ground(Enum):
     PAPER = "the paper"
     GPA = "GPA's released code"
     TOOL = "Nsight Compute"
-    HARDWARE = "hardware"
     COMPUTED = "computed"
     CHANCE = "statistics"
     PAIRS = "measured pairs"
@@ -72,7 +72,7 @@ FEW_WARPS: Final = Constant(1 / 3, Ground.TOLD, "of an SM's warps: fewer hide li
 IN_USE_PERCENT: Final = Constant(1.0, Ground.TOLD, "a pipe used less is not in use")
 MOST_FETCHES: Final = Constant(0.3, Ground.GPA, "above this share of fetch stalls it gives no such advice")
 
-# Code and hardware.
+# Code.
 MEETING: Final = Constant(2.0, Ground.COMPUTED, "fewer than two operations on a word are none to combine")
 FEW_PER_WORD: Final = Constant(
     8.0, Ground.TOLD, "elements for each word of a histogram: with fewer a copy is no work saved"
@@ -99,10 +99,6 @@ WIDER_BOTH: Final = Constant(2.0, Ground.COMPUTED, "times as wide are its loads 
 HALF_THE_BYTES: Final = Constant(0.5, Ground.COMPUTED, "a float has half of the bytes of a double")
 SHUFFLED_LEVELS: Final = Constant(1.0, Ground.COMPUTED, "level of a tree is what shuffles leave")
 LEAST_TIME: Final = Constant(1e-3, Ground.COMPUTED, "of the time stays, for a cure of everything")
-LAUNCH_NS: Final = Constant(5_000.0, Ground.HARDWARE, "what a launch takes, whatever the kernel does")
-SECTORS_FROM_L2: Final = Constant(
-    2.0, Ground.HARDWARE, "sectors of 32 bytes that an SM's L1 takes from L2 in a cycle, at its peak"
-)
 
 # How units and waits share the time, and how far outcomes lie apart.
 OVERLAP: Final = Constant(
@@ -151,9 +147,6 @@ UNSURE: Final = Constant(1.1, Ground.TOLD, "of what may as well gain nothing: mo
 NOTABLE: Final = Constant(0.05, Ground.TOLD, "of the samples: with all of them gone the kernel gains 1.05x")
 SMALL: Final = Constant(0.01, Ground.TOLD, "of the samples: with all of them gone the kernel gains 1.01x")
 ABOUT: Final = Constant(1.05, Ground.TOLD, "times what is needed: rows rarely begin on a sector")
-SLOWEST_DRAM: Final = Constant(
-    20.0, Ground.TOLD, "bytes per ns: any GPU's DRAM moves more, so what keeps it busy for longer is more"
-)
 AGREES: Final = Constant(1.25, Ground.TOLD, "times: a model of equal blocks and a count agree no better")
 NEARLY: Final = Constant(0.9, Ground.TOLD, "of what every thread would access: a problem's edge has fewer")
 EDGE: Final = Constant(0.75, Ground.TOLD, "of a warp's threads: with fewer it is no problem's edge any more")

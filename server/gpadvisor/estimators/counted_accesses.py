@@ -28,6 +28,7 @@ from gpadvisor.estimators.utilisation import (
 from gpadvisor.evidence.access_shapes import sectors_of_a_warp
 from gpadvisor.evidence.accesses import is_global, is_memory
 from gpadvisor.evidence.measured import RUN_CLOCK, specified_dram
+from gpadvisor.machine import every_gpu
 from gpadvisor.model.advice import MeasuredBound, Relief
 from gpadvisor.model.instruction import MemorySpace, OpcodeClass
 from gpadvisor.model.machine import SECTOR_BYTES, WARP
@@ -133,7 +134,7 @@ def behind_l1(profile: KernelProfile, sectors: Sectors, requests: float) -> floa
     """
     percent, read = profile.metric(_READS), sectors.loads_need
     if percent is not None and requests:
-        read = percent / 100 * constants.SECTORS_FROM_L2 / requests
+        read = percent / 100 * every_gpu().l1_sectors_per_cycle / requests
     moved = read + sectors.stores_take
     return min(1.0, (min(read, sectors.loads_need) + sectors.stores_need) / moved) if moved else 1.0
 

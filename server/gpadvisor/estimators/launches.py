@@ -13,6 +13,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import active_share, elapsed_cycles
 from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
+from gpadvisor.machine import every_gpu
 from gpadvisor.model.advice import Occupancy
 from gpadvisor.model.profile import Evidence, KernelProfile
 
@@ -28,7 +29,7 @@ ONE_THREAD: Final = (
 def is_as_short_as_a_launch(profile: KernelProfile) -> bool:
     """Whether most of a kernel's time may be its launch, which no change of its blocks takes away."""
     duration = profile.launch.duration_ns
-    return duration is not None and duration < constants.LAUNCH_NS
+    return duration is not None and duration < every_gpu().launch_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,9 +54,15 @@ class CodeForm:
     parameters_at: int  # offset of the kernel's parameters in c[0x0]
     block_size_at: int  # of the block's three sizes
     grid_size_at: int  # of the grid's three sizes
-    branch_low_bits: int  # bits of a branch's offset that stand below the others
+    branch_offset_at: int  # bit of a branch's offset, which counts from the next instruction
+    branch_offset_bits: int
+    branch_short_bits: int  # of the offset of BSSY
+    branch_low_at: int
+    branch_low_bits: int  # of a branch's offset that stand below the others
+    branch_unit_bytes: int  # that the offset counts
     hides_descriptors: bool  # whether the text leaves out the pair that describes a 64-bit address
     features: frozenset[Feature]
+    newest_toolkit: str  # of CUDA, that compiles for it; empty where all newer ones do
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from gpadvisor.analyzer.places import is_library
-from gpadvisor.estimators.constants import LAUNCH_NS, NOTABLE, REPEATED
+from gpadvisor.estimators.constants import NOTABLE, REPEATED
+from gpadvisor.machine import every_gpu
 from gpadvisor.model.advice import Advice, KernelAdvice
 from gpadvisor.model.figures import part_of_run
 from gpadvisor.model.problem import ProblemCode
@@ -93,6 +94,7 @@ def _short_launches(advice: Advice) -> list[str]:
 
     A traced run tells it where the GPU waits meanwhile; a report has the launches and no time between them.
     """
+    launch_ns = every_gpu().launch_ns
     parts = [kernel.in_run for kernel in advice.kernels if kernel.in_run is not None]
     if parts:
         totals: list[tuple[str, int, float]] = [
@@ -105,12 +107,12 @@ def _short_launches(advice: Advice) -> list[str]:
             if summary.launch.duration_ns and not summary.launch.failed:
                 times.setdefault(summary.launch.demangled, []).append(summary.launch.duration_ns)
         totals = [(name, len(each), sum(each)) for name, each in times.items()]
-        waits = sum(max(0.0, number * LAUNCH_NS - spent) for _, number, spent in totals)
+        waits = sum(max(0.0, number * launch_ns - spent) for _, number, spent in totals)
         waiting = waits / (waits + sum(spent for *_, spent in totals)) if totals else 0.0
-    repeated = [one for one in totals if one[1] >= REPEATED and one[2] < one[1] * LAUNCH_NS]
+    repeated = [one for one in totals if one[1] >= REPEATED and one[2] < one[1] * launch_ns]
     # The headline has said it.
     in_headline = not any(kernel.suggestions for kernel in advice.kernels) and all(
-        (kernel.duration_ns or LAUNCH_NS) < LAUNCH_NS for kernel in advice.kernels
+        (kernel.duration_ns or launch_ns) < launch_ns for kernel in advice.kernels
     )
     if not repeated or waiting < NOTABLE or in_headline:
         return []

@@ -9,7 +9,7 @@ from typing import Final
 
 from gpadvisor.advice.shown import MIN_SAMPLES
 from gpadvisor.analyzer.places import is_runtime
-from gpadvisor.estimators.constants import LAUNCH_NS
+from gpadvisor.machine import every_gpu
 from gpadvisor.model.advice import (
     KernelAdvice,
     Occupancy,
@@ -183,7 +183,8 @@ def no_change(first: KernelAdvice, kernels: Sequence[KernelAdvice]) -> str:
         return "No change is known: rules look at what a release build leaves"
     if is_runtime(first.name):
         return "No change is known: it is a kernel of the compiler's runtime"
-    if all(kernel.duration_ns is not None and kernel.duration_ns < LAUNCH_NS for kernel in kernels):
+    launch_ns = every_gpu().launch_ns
+    if all(kernel.duration_ns is not None and kernel.duration_ns < launch_ns for kernel in kernels):
         which = "Every kernel" if len(kernels) > 1 else "It"
         more = "give each launch more work, do several steps in one kernel, or record them as a CUDA graph"
         return f"{which} is about as short as a launch: {more}"

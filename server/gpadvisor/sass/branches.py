@@ -4,28 +4,26 @@
 from __future__ import annotations
 
 import re
-from typing import Final
 
 from gpadvisor.model.ids import INSTRUCTION_BYTES, Pc
+from gpadvisor.model.machine import CodeForm
 
 _HEX = re.compile(r"0x[0-9a-f]+$", re.IGNORECASE)
-_OFFSET_BITS: Final = 48
-_SHORT_BITS: Final = 30
+_WORD_BITS = 64
 
 
-def relative_target(low_bits: int, pc: int, low: int, high: int, *, short: bool = False) -> int:
-    """The address that the relative offset field of BRA, BSSY and CALL.REL gives.
-
-    The field counts 4 bytes from the next instruction: bits 34-81, below them ``low_bits`` from bit 16 on.
-    ``short`` is the form of BSSY, with bits 34-63 alone.
-    """
+def relative_target(form: CodeForm, pc: int, low: int, high: int, *, short: bool = False) -> int:
+    """The address that the relative offset field of BRA, BSSY and CALL.REL gives; ``short`` is that of BSSY."""
+    next_pc, unit = pc + INSTRUCTION_BYTES, form.branch_unit_bytes
     if short:
-        return pc + INSTRUCTION_BYTES + 4 * _signed(low >> 34, _SHORT_BITS)
-    field = (low >> 34) | (high & (1 << (_OFFSET_BITS - 30)) - 1) << 30
-    bits = _OFFSET_BITS
+        return next_pc + unit * _signed(low >> form.branch_offset_at, form.branch_short_bits)
+    in_low = _WORD_BITS - form.branch_offset_at
+    field = (low >> form.branch_offset_at) | (high & (1 << (form.branch_offset_bits - in_low)) - 1) << in_low
+    bits, low_bits = form.branch_offset_bits, form.branch_low_bits
     if low_bits:
-        field, bits = field << low_bits | low >> 16 & (1 << low_bits) - 1, bits + low_bits
-    return pc + INSTRUCTION_BYTES + 4 * _signed(field, bits)
+        field = field << low_bits | low >> form.branch_low_at & (1 << low_bits) - 1
+        bits += low_bits
+    return next_pc + unit * _signed(field, bits)
 
 
 def _signed(field: int, bits: int) -> int:

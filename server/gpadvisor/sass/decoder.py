@@ -22,6 +22,7 @@ from gpadvisor.model.instruction import (
     RegisterFile,
     register,
 )
+from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.sass.addresses import Form, hidden_descriptor, hides_descriptor
 from gpadvisor.sass.branches import inside, printed_target, relative_target
@@ -112,7 +113,7 @@ def decode(
     rows = words.tolist()
     unknown: Counter[str] = Counter()
     instructions: list[Instruction] = []
-    low_bits = code_form(arch).branch_low_bits
+    code_layout = code_form(arch)
     mnemonics: dict[str, _Mnemonic] = {}
     known: dict[tuple[str | None, str, str, int, Register | None], _Decoded] = {}
     for index, (line, guard, control, (low, high)) in enumerate(
@@ -130,7 +131,7 @@ def decode(
         pc = Pc(index * INSTRUCTION_BYTES)
         to: tuple[Pc | None, str | None, str] = None, None, decoded.operands
         if mnemonic.control_flow:
-            to = _resolve(decoded, low_bits, pc, low, high, len(code))
+            to = _resolve(decoded, code_layout, pc, low, high, len(code))
         if not decoded.info.known:
             unknown[mnemonic.form.base] += 1
         instructions.append(_frozen(_Draft(pc, mnemonic, decoded, control, to)))
@@ -200,7 +201,7 @@ def _partial_wait(form: Form, texts: Sequence[str]) -> PartialWait | None:
 
 
 def _resolve(
-    decoded: _Decoded, low_bits: int, pc: Pc, low: int, high: int, length: int
+    decoded: _Decoded, code_layout: CodeForm, pc: Pc, low: int, high: int, length: int
 ) -> tuple[Pc | None, str | None, str]:
     """Target, callee and operand text of a branch or call."""
     form, tokens, operands = decoded.mnemonic.form, decoded.tokens, decoded.operands
@@ -213,7 +214,7 @@ def _resolve(
     relative = "ABS" not in form.modifiers
     callee = text if call and printed is None and not indirect else None
     if printed is None and relative:
-        encoded = inside(relative_target(low_bits, pc, low, high, short=form.base in _LABELLED), length)
+        encoded = inside(relative_target(code_layout, pc, low, high, short=form.base in _LABELLED), length)
         if call and encoded == pc + INSTRUCTION_BYTES:
             encoded = None  # not linked yet: the offset is still zero
         if not call and encoded is not None:

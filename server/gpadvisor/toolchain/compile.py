@@ -12,6 +12,7 @@ from typing import Final
 
 from gpadvisor.errors import SourceError, ToolFailedError, ToolNotFoundError, ToolTimeoutError
 from gpadvisor.files import scratch_folder
+from gpadvisor.machine import code_form
 from gpadvisor.model.compiler_message import CompilerMessage
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.sandbox.held import held_command
@@ -262,7 +263,7 @@ def _by_any_nvrtc(job: Job, problems: list[Problem], lacks: str | None) -> Compi
     reasons = f": {'; '.join(failures)}" if failures else ""
     raise ToolNotFoundError(
         f"no compiler for {job.arch} was found{reasons}; choose another architecture, "
-        f"or install {_package(number)}"
+        f"or install {_package(job.arch)}"
     )
 
 
@@ -282,10 +283,11 @@ def _by_nvrtc(copy: Nvrtc, job: Job) -> NvrtcResult:
     )
 
 
-def _package(number: int) -> str:
+def _package(arch: str) -> str:
     """What brings a compiler for an architecture."""
-    if number < 75:
-        return "a CUDA toolkit up to 12.9, or the package nvidia-cuda-nvrtc-cu12 for device-only code"
+    newest = code_form(arch).newest_toolkit
+    if newest:
+        return f"a CUDA toolkit up to {newest}, or the package nvidia-cuda-nvrtc-cu12 for device-only code"
     return "the package nvidia-cuda-nvcc and a C++ compiler, or nvidia-cuda-nvrtc for device-only code"
 
 

@@ -97,7 +97,7 @@ def test_cuobjdump_gives_the_same_instructions(cubin: tuple[Path, str]) -> None:
 
 def test_guards_and_targets_are_what_the_encoding_says(cubin: tuple[Path, str]) -> None:
     path, arch = cubin
-    low_bits = code_form(arch).branch_low_bits
+    form = code_form(arch)
     listing = parse_json(disassembly(path, "-json"))
     guards = targets = 0
     for name, code in _sections(path).items():
@@ -109,9 +109,7 @@ def test_guards_and_targets_are_what_the_encoding_says(cubin: tuple[Path, str]) 
             if line.opcode.split(".")[0] in ("BRA", "BSSY") and printed_target(last) is not None:
                 low, high = words[index].tolist()
                 short = line.opcode.startswith("BSSY")
-                assert relative_target(low_bits, 16 * index, low, high, short=short) == printed_target(
-                    last
-                ), line
+                assert relative_target(form, 16 * index, low, high, short=short) == printed_target(last), line
                 targets += 1
     assert guards > 10
     assert targets > 10

@@ -32,3 +32,10 @@ def test_features_come_and_stay() -> None:
         known = code_form(arch).features
     assert known == frozenset(Feature)
     assert Feature.ASYNCHRONOUS_COPY not in code_form("sm_75").features
+
+
+@pytest.mark.parametrize(
+    ("arch", "newest"), [("sm_70", "12.9"), ("sm_72", "12.9"), ("sm_75", ""), ("sm_121", "")]
+)
+def test_cuda_13_has_dropped_what_was_before_turing(arch: str, newest: str) -> None:
+    assert code_form(arch).newest_toolkit == newest

@@ -45,7 +45,7 @@ def _branch(
     ],
 )
 def test_relative_offsets(arch: int, pc: int, low: int, high: int, target: int) -> None:
-    found = relative_target(code_form(f"sm_{arch}").branch_low_bits, pc, low, high)
+    found = relative_target(code_form(f"sm_{arch}"), pc, low, high)
     if arch == 120 and low >> 63:
         assert found < pc
         assert found % 16 == 0
