@@ -46,6 +46,6 @@ def read_every_gpu(text: str) -> EveryGpu:
     for key, row in rows.items():
         if row["source"] not in document["sources"]:
             raise MachineModelError(
-                f"every_gpu.toml: {key} names the source {row['source']!r}, which is not there"
+                f"every_gpu.toml: {key} names the source {row['source']!r}, which is not known"
             )
     return EveryGpu(**{key: float(row["value"]) for key, row in rows.items()})

@@ -13,7 +13,7 @@ _WORD_BITS = 64
 
 
 def relative_target(form: CodeForm, pc: int, low: int, high: int, *, short: bool = False) -> int:
-    """The address that the relative offset field of BRA, BSSY and CALL.REL gives; ``short`` is that of BSSY."""
+    """The address that the relative offset of BRA, BSSY and CALL.REL gives; ``short`` is that of BSSY."""
     next_pc, unit = pc + INSTRUCTION_BYTES, form.branch_unit_bytes
     if short:
         return next_pc + unit * _signed(low >> form.branch_offset_at, form.branch_short_bits)

@@ -44,7 +44,3 @@ def test_an_unsound_table_is_an_error(change: dict[str, str], complaint: str) ->
 def test_every_dram_of_the_tables_is_faster_than_the_slowest() -> None:
     slowest = min(timing_of(arch)[1].dram_bytes_per_second for arch in architectures()) / 1e9
     assert every_gpu().least_dram_bytes_per_ns < slowest == pytest.approx(136.5)
-
-
-def test_more_than_what_l1_takes_is_more_than_a_hundred_percent() -> None:
-    assert every_gpu().l1_sectors_per_cycle * 32 == 64
