@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from functools import cache
 
 from docs import figures
@@ -56,6 +57,15 @@ def test_only_the_sandbox_starts_processes() -> None:
         and _room(name) != "sandbox"
     ]
     assert not elsewhere
+
+
+def test_the_contract_on_processes_names_every_other_room() -> None:
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    (contract,) = (
+        one for one in document["tool"]["importlinter"]["contracts"] if "starts processes" in one["name"]
+    )
+    rooms = {_room(name).removesuffix(".py") for name in _trees()} - {"__init__", "sandbox"}
+    assert {name.removeprefix("gpadvisor.") for name in contract["source_modules"]} == rooms
 
 
 LARGER_FILES: dict[str, int] = {}
