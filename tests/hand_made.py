@@ -109,12 +109,12 @@ def function(
         chain = () if inlined is None else (InlineFrame(inlined, SourceLocation(FILE, 99)),)
         entries[index] = LineEntry(SourceLocation(FILE, line), chain)
     code = tuple(instruction(index) for index in range(count))
-    block_of = np.repeat(np.arange(4, dtype=np.int32), np.diff(starts))
+    block_of = tuple(np.repeat(np.arange(4), np.diff(starts)).tolist())
     idom = (None, BlockId(0), BlockId(1), BlockId(2))
     return Function(
         id=FunctionId(number), name=name, demangled=name.removeprefix("_Z6"), kind=kind, section=section,
         start=Pc(0), instructions=code, blocks=blocks, block_of=block_of, idom=idom, loops=loops,
-        loop_of=np.array([-1, 0, 1, -1], dtype=np.int32), lines=tuple(entries), calls=(),
+        loop_of=(-1, 0, 1, -1), lines=tuple(entries), calls=(),
         reaching=ReachingDefinitions(code, blocks, block_of, idom),
     )  # fmt: skip
 

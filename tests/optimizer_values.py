@@ -164,17 +164,16 @@ def _function(part: _Text, number: int, arch: str, ids: Mapping[str, FunctionId]
     )
     idom = nx.immediate_dominators(graph, 0)
     loops = _loops(graph, idom, position, [_entry(match) for match in part.lines])
-    loop_of = np.full(len(blocks), -1, dtype=np.int32)
+    loop_of = [-1] * len(blocks)
     for loop in loops:  # outer loops come first
-        loop_of[list(loop.blocks)] = loop.id
+        for block in loop.blocks:
+            loop_of[block] = loop.id
     calls = tuple(
         CallSite(index, ids.get(match["operands"].strip()), match["operands"].strip() or None)
         for index, match in enumerate(part.lines)
         if instructions[index].info.opclass is OpcodeClass.CALL
     )
-    block_of = np.repeat(
-        np.arange(len(blocks), dtype=np.int32), [e - s for s, e in zip(starts, ends, strict=True)]
-    )
+    block_of = tuple(int(block.id) for block in blocks for _ in range(block.start, block.end))
     dominators = tuple(
         None if idom.get(start, start) in {None, start} else position[idom[start]] for start in starts
     )
@@ -190,7 +189,7 @@ def _function(part: _Text, number: int, arch: str, ids: Mapping[str, FunctionId]
         block_of=block_of,
         idom=dominators,
         loops=loops,
-        loop_of=loop_of,
+        loop_of=tuple(loop_of),
         lines=tuple(_entry(match) for match in part.lines),
         calls=calls,
         reaching=ReachingDefinitions(instructions, blocks, block_of, dominators),

@@ -43,7 +43,12 @@ def test_links_inside_the_repository_lead_somewhere(document: Path) -> None:
 def test_every_package_has_its_row_in_the_architecture() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     table = text.partition("## Packages")[2].partition("##")[0]
-    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} | {"api", "errors", "files"}
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} | {
+        "api",
+        "errors",
+        "files",
+        "graphs",
+    }
     first_cells = " ".join(line.split("|")[1] for line in table.splitlines() if line.startswith("| `"))
     assert packages == set(re.findall(r"`(\w+)`", first_cells))
 

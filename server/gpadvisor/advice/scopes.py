@@ -55,7 +55,7 @@ class _Scopes:
     def around(self, function: Function, index: int) -> list[int]:
         """Numbers of the scopes around an instruction, but for the kernel."""
         line = function.lines[index] if index < len(function.lines) else None
-        block = int(function.block_of[index])
+        block = function.block_of[index]
         outer = self.by_block.get((function.id, block))
         if outer is None:
             outer = self.by_block[function.id, block] = self._of_block(function, index)

@@ -7,15 +7,14 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from gpadvisor.analyzer.defuse import ReachingDefinitions
-from gpadvisor.analyzer.dominators import DominatorTree, immediate_dominators, reverse_postorder
+from gpadvisor.analyzer.dominators import DominatorTree
 from gpadvisor.analyzer.flow import Flow, Graph, JumpTables, build_graph, control_transfers
 from gpadvisor.analyzer.loops import LoopNest, find_loops
 from gpadvisor.analyzer.partition import Part, split_section
 from gpadvisor.analyzer.places import called_lines, loop_location, user_lines
 from gpadvisor.cubin import CodeSection, Cubin, Lines, decode_lines, demangle
+from gpadvisor.graphs import immediate_dominators, reverse_postorder
 from gpadvisor.machine import code_form
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, FunctionId, LoopId, Pc
 from gpadvisor.model.instruction import Instruction
@@ -169,7 +168,7 @@ def build_function(
         block_of=graph.block_of,
         idom=dominators,
         loops=_loops(nest, graph, lines),
-        loop_of=np.array(nest.innermost, dtype=np.int32),
+        loop_of=nest.innermost,
         lines=lines,
         calls=(),
         reaching=ReachingDefinitions(instructions, graph.blocks, graph.block_of, dominators),

@@ -8,9 +8,6 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gpadvisor.analyzer.frontiers import Frontiers, Writers
 from gpadvisor.model.ids import BlockId
 from gpadvisor.model.instruction import Instruction, Register, RegisterFile, register
@@ -46,20 +43,20 @@ class _Code:
         self,
         instructions: Sequence[Instruction],
         blocks: Sequence[Block],
-        block_of: NDArray[np.int32],
+        block_of: Sequence[int],
         idom: Sequence[BlockId | None],
     ) -> None:
         self._instructions, self._blocks, self._block_of, self._idom = instructions, blocks, block_of, idom
         self._frontiers: Frontiers | None = None
         self.indexed = False
         self.guards: list[Condition | None] = []
-        self.owner: list[int] = []
+        self.owner: Sequence[int] = ()
         self.written: dict[Register, _Written] = {}
 
     def index(self) -> None:
         """Note guards, blocks, and where each register is written."""
         self.indexed = True
-        self.owner = self._block_of.tolist()
+        self.owner = self._block_of
         for index, instruction in enumerate(self._instructions):
             guard = instruction.guard
             condition = None if guard is None else 2 * guard.register + guard.negated
@@ -94,7 +91,7 @@ class ReachingDefinitions:
         self,
         instructions: Sequence[Instruction],
         blocks: Sequence[Block],
-        block_of: NDArray[np.int32],
+        block_of: Sequence[int],
         idom: Sequence[BlockId | None],
     ) -> None:
         """Take the parts of a function; they are indexed when first asked about."""

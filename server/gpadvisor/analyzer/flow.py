@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from enum import auto
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 from gpadvisor.model.kind import Kind
@@ -55,7 +52,7 @@ class Graph:
     """Basic blocks of one function."""
 
     blocks: tuple[Block, ...]
-    block_of: NDArray[np.int32]  # instruction index -> BlockId
+    block_of: tuple[int, ...]  # instruction index -> BlockId
     guessed_branches: int  # indirect branches whose targets no table named
 
 
@@ -96,26 +93,27 @@ def build_graph(
     """
     edges, leaders = _direct_edges(instructions, flows)
     guessed = _add_indirect_edges(instructions, flows, edges, leaders, tables or {})
-    starts = np.array(sorted(leaders), dtype=np.int64)
-    ends = np.append(starts[1:], len(instructions)).astype(np.int64)
-    block_of = np.repeat(np.arange(len(starts), dtype=np.int32), ends - starts)
+    starts = sorted(leaders)
+    ends = [*starts[1:], len(instructions)]
+    block_of = tuple(
+        block for block, (start, end) in enumerate(zip(starts, ends, strict=True)) for _ in range(start, end)
+    )
     successors: list[tuple[tuple[BlockId, EdgeKind], ...]] = []
     predecessors: list[list[BlockId]] = [[] for _ in starts]
-    owner: list[int] = block_of.tolist()
-    for block, end in enumerate(ends.tolist()):
+    for block, end in enumerate(ends):
         last = end - 1
         out = edges.get(last)
         if out is None:  # the next leader cuts a straight run
             out = [(end, EdgeKind.FALL_THROUGH)] if end < len(instructions) else []
-        targets: dict[int, EdgeKind] = {}
+        targets: dict[BlockId, EdgeKind] = {}
         for target, kind in out:
-            targets.setdefault(owner[target], kind)
-        successors.append(tuple((BlockId(target), kind) for target, kind in targets.items()))
+            targets.setdefault(BlockId(block_of[target]), kind)
+        successors.append(tuple(targets.items()))
         for target in targets:
             predecessors[target].append(BlockId(block))
     blocks = tuple(
         Block(BlockId(block), start, end, successors[block], tuple(predecessors[block]))
-        for block, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True))
+        for block, (start, end) in enumerate(zip(starts, ends, strict=True))
     )
     return Graph(blocks, block_of, guessed)
 

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from gpadvisor.analyzer.dominators import immediate_dominators, whole_order
+from gpadvisor.graphs import immediate_dominators, whole_order
 from gpadvisor.model.ids import BlockId
 from gpadvisor.model.program import Block
 

@@ -195,7 +195,7 @@ class _Alignment:
     def lines(self) -> tuple[LineEntry | None, ...]:
         """The line of each instruction, None where that is not decided."""
         entries: dict[int, LineEntry | None] = {}
-        blocks = self._function.block_of.tolist()
+        blocks = self._function.block_of
         for level, (here, there) in enumerate(self._keys):
             candidates = self._candidates(there)
             alike: dict[tuple[frozenset[int], Key], list[int]] = defaultdict(list)
@@ -215,7 +215,7 @@ class _Alignment:
 
     def _candidates(self, keys: Sequence[Key]) -> Mapping[Place, Sequence[int]]:
         result: dict[Place, list[int]] = defaultdict(list)
-        for index, (block, key) in enumerate(zip(self._other.block_of.tolist(), keys, strict=True)):
+        for index, (block, key) in enumerate(zip(self._other.block_of, keys, strict=True)):
             result[block, key].append(index)
         return result
 
@@ -223,7 +223,7 @@ class _Alignment:
         """The blocks that each block may have become; none where nothing speaks for any."""
         votes: dict[int, Counter[int]] = defaultdict(Counter)
         for index, one in (*match_in_order(shapes, other_shapes).items(), *_once(*self._keys[0])):
-            votes[int(self._function.block_of[index])][int(self._other.block_of[one])] += 1
+            votes[self._function.block_of[index]][self._other.block_of[one]] += 1
         return {
             block: frozenset(one for one, count in counts.items() if _SUPPORT * count >= max(counts.values()))
             for block, counts in votes.items()

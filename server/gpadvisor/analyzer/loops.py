@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import networkx as nx
-
 from gpadvisor.analyzer.dominators import DominatorTree
+from gpadvisor.graphs import strongly_connected
 
 _MAX_MEMBERSHIPS: Final = 1 << 22
 """Blocks of all loops together; a nest that needs more is not compiled code."""
@@ -113,14 +112,6 @@ def _irreducible_regions(
             header = min(component, key=rank.__getitem__)
             regions.append(FoundLoop(header, frozenset(blocks), reducible=False))
     return regions
-
-
-def strongly_connected(nodes: Sequence[int], successors: dict[int, list[int]]) -> list[list[int]]:
-    """The strongly connected components, single nodes included."""
-    graph = nx.DiGraph()
-    graph.add_nodes_from(nodes)
-    graph.add_edges_from((node, target) for node in nodes for target in successors[node])
-    return [list(component) for component in nx.strongly_connected_components(graph)]
 
 
 def _nest(loops: list[FoundLoop], block_count: int, *, complete: bool) -> LoopNest:

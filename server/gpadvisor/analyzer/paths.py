@@ -18,8 +18,7 @@ from heapq import heapify, heappop, heappush
 from itertools import accumulate
 from typing import Final
 
-from gpadvisor.analyzer.dominators import whole_order
-from gpadvisor.analyzer.loops import strongly_connected
+from gpadvisor.graphs import strongly_connected, whole_order
 from gpadvisor.model.program import Function
 
 MAX_BLOCKS: Final = 1 << 12
@@ -57,7 +56,7 @@ def _ranked(function: Function) -> _Ranked:
     return _Ranked(
         order=order,
         rank=rank,
-        owner=[rank[at] for at in function.block_of.tolist()],
+        owner=[rank[at] for at in function.block_of],
         forward=[[one for one in group if one < at] for at, group in enumerate(sources)],
         retreating=[[one for one in group if one >= at] for at, group in enumerate(sources)],
         floor=floor,

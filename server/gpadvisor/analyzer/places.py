@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from gpadvisor.model.ids import SourceLocation
@@ -28,6 +29,7 @@ def is_package(path: str) -> bool:
     return _PACKAGES.search(path.replace("\\", "/")) is not None
 
 
+@lru_cache(maxsize=1 << 10)
 def is_library(path: str) -> bool:
     """Whether a file is a toolkit's, a language's or a package's: nobody edits it to make a kernel faster."""
     return is_package(path) or _LIBRARY.search(path.replace("\\", "/")) is not None

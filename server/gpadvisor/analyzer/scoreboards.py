@@ -15,7 +15,7 @@ from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from gpadvisor.analyzer.dominators import whole_order
+from gpadvisor.graphs import whole_order
 from gpadvisor.model.instruction import InOrderQueue, Instruction, OpcodeClass
 from gpadvisor.model.program import Function
 
@@ -152,7 +152,7 @@ class _Analysis:
         self._blocks = function.blocks
         self._block_of = function.block_of
         self._events: list[list[_Event]] = [[] for _ in function.blocks]
-        owner = function.block_of.tolist()
+        owner = function.block_of
         for index, instruction in enumerate(function.instructions):
             event = _event(index, instruction)
             if event is not None:

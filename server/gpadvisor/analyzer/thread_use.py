@@ -13,9 +13,8 @@ from enum import Flag, auto
 from functools import lru_cache
 from typing import Final
 
-import networkx as nx
-
 from gpadvisor.analyzer.positions import BLOCK_SIZE, GRID_SIZES, Positions, address_registers, is_lane
+from gpadvisor.graphs import strongly_connected
 from gpadvisor.machine import code_form
 from gpadvisor.model.instruction import (
     COMPUTING,
@@ -285,12 +284,16 @@ class _Values:
 
     def _strides(self) -> Iterator[tuple[int, Origin]]:
         """Integer instructions by which a value grows from pass to pass, with what makes its step."""
-        graph = nx.DiGraph()
+        readers: dict[int, list[int]] = {}
         for index, inputs in enumerate(self.inputs):
             if self.passes[index] and self.function.loop_of[self.function.block_of[index]] >= 0:
-                graph.add_edges_from((writer, index) for writers in inputs.values() for writer in writers)
-        for cycle in nx.strongly_connected_components(graph):
-            if len(cycle) == 1 and not graph.has_edge(*(2 * tuple(cycle))):
+                for writers in inputs.values():
+                    for writer in writers:
+                        readers.setdefault(writer, []).append(index)
+                        readers.setdefault(index, [])
+        for component in strongly_connected([*readers], readers):
+            cycle = set(component)
+            if len(cycle) == 1 and component[0] not in readers[component[0]]:
                 continue
             for index in sorted(cycle):
                 if self.function.instructions[index].info.opclass not in _COUNTING:

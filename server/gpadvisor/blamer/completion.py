@@ -124,7 +124,7 @@ def _in_order(graph: FunctionGraph, edges: Sequence[Edge], elapsed: _Floats) -> 
 def _together(graph: FunctionGraph, edges: Sequence[Edge], issues: _Floats) -> _Floats:
     """[i, j]: how often j is outstanding at the use too when i is."""
     function = graph.function
-    blocks = [int(function.block_of[edge.definition]) for edge in edges]
+    blocks = [function.block_of[edge.definition] for edge in edges]
     result = np.ones((len(edges), len(edges)))
     if len(set(blocks)) == 1:
         return result

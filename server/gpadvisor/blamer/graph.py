@@ -63,7 +63,7 @@ class FunctionGraph:
         """
         self.function, self.machine, self.issues, self.occupied = function, machine, issues, occupied
         self.instructions: Final[Sequence[Instruction]] = function.instructions
-        self.block_of: Final[list[int]] = function.block_of.tolist()
+        self.block_of: Final = function.block_of
         self.issue_counts: Final[list[int]] = issues.tolist()
         self.definitions: Final = ReachingDefinitions.of(function)
         # An instruction takes at least a cycle.
@@ -265,7 +265,7 @@ def backwards(
     function = graph.function
     definitions: list[int] = []
     passed: list[tuple[int, int]] = []
-    home = function.blocks[int(function.block_of[use])]
+    home = function.blocks[function.block_of[use]]
     pending = [(home.start, use, home)]
     visited: set[int] = set()
     position = 0

@@ -8,7 +8,6 @@ before by address.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from typing import Final
 
 from gpadvisor.blamer.classify import copies_into_shared
@@ -55,10 +54,10 @@ def drain_stall(graph: FunctionGraph, use: int, reason: int) -> UseResult:
     edges, running = _outstanding(graph, use, ending, stores or off_chip or sources)
     outstanding = _found(graph, running, DependencyClass.STORE_IN_FLIGHT)
     by_traffic = (
-        replace(source, weight=_traffic(graph, source.edge.definition, ending))
+        source._replace(weight=_traffic(graph, source.edge.definition, ending))
         for source in outstanding.sources
     )
-    return UseResult(tuple(edges), {reason: replace(outstanding, sources=tuple(by_traffic))})
+    return UseResult(tuple(edges), {reason: outstanding._replace(sources=tuple(by_traffic))})
 
 
 def _traffic(graph: FunctionGraph, store: int, ending: int) -> float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpadvisor.model.blame import NO_FUNCTION, NO_INDEX, CodeArea
 from gpadvisor.model.ids import INSTRUCTION_BYTES, FunctionId
 from gpadvisor.model.instruction import OpcodeClass
-from gpadvisor.model.profile import EXTERNAL, KernelProfile, PcSamples
+from gpadvisor.model.profile import EXTERNAL, KernelProfile
 from gpadvisor.model.program import Function, Program
 from gpadvisor.model.stalls import StallClass, StallReason
 
@@ -36,9 +36,13 @@ def observe(program: Program, profile: KernelProfile) -> Observed:
     function, index, place, last = locate(program, profile, table.section, table.pc)
     _drain_of_function_before(program, profile, (function, index, place, last))
     keys = np.stack([function, index, place, table.reason.astype(np.int64), last])
-    unique, inverse = np.unique(keys, axis=1, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    samples, latency = _summed(table, inverse, unique.shape[1])
+    order = np.lexsort(keys[::-1])
+    keys = keys[:, order]
+    firsts = np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)][: len(order)])
+    samples, latency = (
+        np.add.reduceat(column.astype(np.int64)[order], firsts) for column in (table.total, table.latency)
+    )
+    unique = keys[:, firsts]
     return Observed(unique[0], unique[1], unique[2], unique[3], samples, latency, unique[4])
 
 
@@ -64,16 +68,6 @@ def _drain_of_function_before(
         if before is not None and before.instructions[-1].info.opclass is OpcodeClass.EXIT:
             function[row], index[row] = NO_FUNCTION, NO_INDEX
             place[row], last[row] = CodeArea.AFTER_EXIT.value, before.id
-
-
-def _summed(
-    table: PcSamples, inverse: NDArray[np.intp], count: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    samples = np.zeros(count, dtype=np.int64)
-    latency = np.zeros(count, dtype=np.int64)
-    np.add.at(samples, inverse, table.total.astype(np.int64))
-    np.add.at(latency, inverse, table.latency.astype(np.int64))
-    return samples, latency
 
 
 def locate(

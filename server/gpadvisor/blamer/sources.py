@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpadvisor.blamer.graph import Candidates, Edge
 from gpadvisor.model.blame import DependencyClass, Role
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """One edge that gets a share."""
 
     edge: Edge
@@ -20,8 +19,7 @@ class Source:
     weight: float | None = None  # in place of the def's issues, where something better is known
 
 
-@dataclass(frozen=True, slots=True)
-class StallSources:
+class StallSources(NamedTuple):
     """The answer for one stall reason; without sources the samples have the role given."""
 
     sources: tuple[Source, ...]
@@ -36,8 +34,7 @@ def _nothing(_: Sequence[Edge]) -> None:
     """Where every edge that was cut says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class UseResult:
+class UseResult(NamedTuple):
     """The edges into one use, and the answer for each of its dependency stall reasons."""
 
     edges: tuple[Edge, ...]

@@ -67,7 +67,7 @@ class _Search:
 
     def run(self) -> SurvivingPaths:
         edge, function = self._edge, self._graph.function
-        home, origin = int(function.block_of[edge.use]), int(function.block_of[edge.definition])
+        home, origin = function.block_of[edge.use], function.block_of[edge.definition]
         start = {0: (1.0, 1.0, 1)}  # the use itself counts towards the length, not towards the cost
         if home == origin and edge.definition < edge.use:
             return self._result(self._through(start, edge.definition + 1, edge.use))

@@ -95,7 +95,7 @@ def slow_side(graph: FunctionGraph, barrier: int, spent: Spent) -> dict[int, flo
         return index != barrier and graph.instructions[index].info.opclass in BARRIERS
 
     _, passed = backwards(graph, barrier, take=lambda _: False, stop=is_barrier, limit=1, blocks=2048)
-    always = _dominators(graph.function, int(graph.function.block_of[barrier]))
+    always = _dominators(graph.function, graph.function.block_of[barrier])
     late_causes = [
         (cause, samples * passing_by)
         for start, end in _in_time(graph, barrier, passed)
@@ -134,7 +134,7 @@ def _in_time(graph: FunctionGraph, barrier: int, passed: Sequence[tuple[int, int
 def _passing_by(graph: FunctionGraph, start: int, always: Collection[int]) -> float:
     """How many warps come to where a part of the way branches off, for each that takes it; at least 1."""
     function = graph.function
-    index: int | None = int(function.block_of[start])
+    index: int | None = function.block_of[start]
     while index is not None and index not in always:
         index = function.idom[index]
     own_issues = int(graph.issues[start])

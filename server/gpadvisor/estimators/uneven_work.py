@@ -33,7 +33,7 @@ def uneven_work(
         for index in range(len(function.instructions)):
             if (function.id, index) not in barriers or executed[index] <= 0 or in_level_loop(function, index):
                 continue
-            block = int(function.block_of[index])
+            block = function.block_of[index]
             before = function.idom[block]
             between = [] if before is None else blocks_between(function, before, block)
             for other in between:

@@ -253,7 +253,7 @@ def sectors_of_a_warp(
 
 def is_for_one_thread(function: Function, index: int, form: CodeForm, launch: Launch) -> bool:
     """Whether an instruction is behind a comparison that holds, or fails, for one thread alone."""
-    values, block = _values(function, form, launch, _ARGUMENTS[0]), int(function.block_of[index])
+    values, block = _values(function, form, launch, _ARGUMENTS[0]), function.block_of[index]
     block_id = function.idom[block]
     while block_id is not None:
         branch, ways = function.blocks[block_id].end - 1, function.blocks[block_id].successors
@@ -298,7 +298,7 @@ def _row(function: Function, index: int, between: int) -> tuple[int, bool]:
     And whether it may be several rows: of steps shorter than all banks nobody knows what they are.
     """
     match = _OFFSET.search(function.instructions[index].operands)
-    block = function.blocks[int(function.block_of[index])]
+    block = function.blocks[function.block_of[index]]
     offsets = {
         int(offset_match[2] or "0", 16)
         for instruction in function.instructions[block.start : block.end]

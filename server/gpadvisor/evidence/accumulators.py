@@ -152,9 +152,10 @@ def kept_in_passes(function: Function) -> tuple[tuple[int, ...], ...]:
                         groups.append(tuple(run))
                         run.clear()
                     run.append(index)
-            written = {register_name(register) for register in instruction.defs}
-            moved = [key for key in runs if not written.isdisjoint(_NAMES.findall(key[1]))]
-            groups += (tuple(runs.pop(key)) for key in moved)
+            if runs:
+                written = {register_name(register) for register in instruction.defs}
+                moved = [key for key in runs if not written.isdisjoint(_NAMES.findall(key[1]))]
+                groups += (tuple(runs.pop(key)) for key in moved)
         groups += map(tuple, runs.values())
     return tuple(run for run in groups if len(run) > 1)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from gpadvisor.evidence.accesses import is_global, is_shared
 from gpadvisor.evidence.loops import dominates
-from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.instruction import Guard, Instruction, OpcodeClass
 from gpadvisor.model.machine import WIDEST_BYTES
 from gpadvisor.model.program import Block, Function
 
@@ -33,11 +33,11 @@ _CONSTANT_LOADS: Final = frozenset({"LDC", "ULDC", "LDCU"})
 _FIXED_CONSTANT: Final = re.compile(r"c\[0x[0-9a-f]+\]\[0x[0-9a-f]+\]$")
 _SUMS: Final = frozenset({"IADD3", "IADD", "UIADD3", "VIADD"})
 _PRODUCTS: Final = frozenset({"IMAD", "UIMAD"})
+_ACCESSES: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.STORE})
 _SHIFTS: Final = frozenset({"SHF", "USHF", "SHL"})
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(NamedTuple):
     """Coefficients of unknown values, and a constant, modulo 2^32: the low half of an address."""
 
     terms: tuple[tuple[str, int], ...]  # sorted, no zero
@@ -45,9 +45,11 @@ class Sum:
 
     def plus(self, other: Sum) -> Sum:
         """The sum of both."""
-        terms: dict[str, int] = defaultdict(int)
-        for name, factor in (*self.terms, *other.terms):
-            terms[name] += factor
+        if not other.terms:
+            return Sum(self.terms, _signed(self.constant + other.constant))
+        terms = dict(self.terms)
+        for name, factor in other.terms:
+            terms[name] = terms.get(name, 0) + factor
         return _sum(terms, self.constant + other.constant)
 
     def times(self, factor: int) -> Sum:
@@ -75,15 +77,13 @@ class _Values:
 
     def of(self, text: str) -> Sum:
         """The value of an operand."""
-        name = text.strip().removesuffix(".reuse")
-        sign = -1 if name.startswith("-") else 1
-        name = name.lstrip("-")
-        if name in {"RZ", "URZ"}:
-            return Sum((), 0)
-        if _NUMBER.match(name):
-            return Sum((), _signed(sign * int(name, 16)))
-        value = self._known.get(name) if _REGISTER.match(name) else None
-        return (_sum({name: 1}, 0) if value is None else value).times(sign)
+        name, sign, constant = _operand(text)
+        if constant is not None:
+            return Sum((), constant)
+        value = self._known.get(name)
+        if value is None:
+            return Sum(((name, sign),), 0)
+        return value if sign == 1 else value.times(sign)
 
     def address(self, operands: str) -> Sum | None:
         """The address in the last brackets of the operands."""
@@ -99,16 +99,20 @@ class _Values:
 
     def execute(self, index: int, instruction: Instruction) -> None:
         """Write down what an instruction computes."""
-        targets = [text.strip() for text in instruction.operands.split(",")]
+        targets = _operands(instruction.operands)
         value = None if instruction.guard is not None else self._computed(instruction, targets)
         for number in instruction.defs:
             name = _name(number)
             if name is not None:
-                self._known[name] = _sum({f"{name}@{index}": 1}, 0)
-        if value is not None and targets and sum(len(name) for name, _ in value.terms) <= _MOST_LETTERS:
+                self._known[name] = Sum(((f"{name}@{index}", 1),), 0)
+        if (
+            value is not None
+            and _REGISTER.match(targets[0])
+            and sum(len(name) for name, _ in value.terms) <= _MOST_LETTERS
+        ):
             self._known[targets[0]] = value
 
-    def _computed(self, instruction: Instruction, operands: list[str]) -> Sum | None:
+    def _computed(self, instruction: Instruction, operands: Sequence[str]) -> Sum | None:
         sources = [
             text for text in operands[1:] if not text.removeprefix("!").startswith(("P", "UP"))
         ]  # carries
@@ -128,8 +132,8 @@ class _Values:
         return None
 
     def _total(self, sources: list[str]) -> Sum:
-        total = Sum((), 0)
-        for source in sources:
+        total = self.of(sources[0])
+        for source in sources[1:]:
             total = total.plus(self.of(source))
         return total
 
@@ -148,6 +152,24 @@ class _Values:
         return _sum({f"({value})<<({count})": 1}, 0)
 
 
+@lru_cache(maxsize=1 << 12)
+def _operands(text: str) -> tuple[str, ...]:
+    """The operands of an instruction."""
+    return tuple(part.strip() for part in text.split(","))
+
+
+@lru_cache(maxsize=1 << 12)
+def _operand(text: str) -> tuple[str, int, int | None]:
+    """An operand's name, its sign, and its value where it is a constant."""
+    name = text.strip().removesuffix(".reuse")
+    sign = -1 if name.startswith("-") else 1
+    name = name.lstrip("-")
+    if name in {"RZ", "URZ"}:
+        return name, sign, 0
+    return name, sign, _signed(sign * int(name, 16)) if _NUMBER.match(name) else None
+
+
+@lru_cache(maxsize=1 << 10)
 def _name(number: int) -> str | None:
     """A register of the two files that addresses are made of."""
     file, index = number >> 8, number & 255
@@ -204,7 +226,7 @@ def is_same_for_all(function: Function, index: int) -> bool:
 def _values_before(function: Function, index: int) -> _Values:
     """What registers hold before an instruction, from the start of the block of the one before it."""
     values = _Values()
-    start = function.blocks[int(function.block_of[max(index - 1, 0)])].start
+    start = function.blocks[function.block_of[max(index - 1, 0)]].start
     for before in range(start, index):
         values.execute(before, function.instructions[before])
     return values
@@ -212,7 +234,7 @@ def _values_before(function: Function, index: int) -> _Values:
 
 def step_of_pass(function: Function, index: int) -> int | None:
     """Bytes that an address moves on with each pass of a loop of one block; None where that is not known."""
-    block = function.blocks[int(function.block_of[index])]
+    block = function.blocks[function.block_of[index]]
     if block.id not in [successor for successor, _ in block.successors]:
         return None
     values, address = _Values(), None
@@ -241,26 +263,33 @@ def neighbours(function: Function, *, any_guard: bool = False) -> tuple[Neighbou
 
 
 def _in_block(function: Function, block: Block, *, any_guard: bool) -> list[Neighbours]:
-    values = _Values()
-    groups: dict[tuple[object, ...], dict[int, int]] = defaultdict(dict)
-    for index in range(block.start, block.end):
+    accesses = [index for index in range(block.start, block.end) if _is_narrow(function.instructions[index])]
+    if len(accesses) < 2:
+        return []
+    values, done = _Values(), block.start
+    groups: dict[tuple[str, int, Guard | None, tuple[tuple[str, int], ...]], dict[int, int]] = {}
+    for index in accesses:
+        for before in range(done, index):
+            values.execute(before, function.instructions[before])
+        done = index
         instruction = function.instructions[index]
-        width = instruction.width_bytes
-        if (
-            instruction.info.opclass in {OpcodeClass.LOAD, OpcodeClass.STORE}
-            and (is_global(instruction) or is_shared(instruction))
-            and width is not None
-            and width < WIDEST_BYTES
-        ):
-            address = values.address(instruction.operands)
-            if address is not None:
-                guard = None if any_guard else instruction.guard
-                key = (instruction.opcode, width, guard, address.terms)
-                groups[key].setdefault(address.constant, index)
-        values.execute(index, instruction)
-    return [
-        run for (_, width, *_), by_constant in groups.items() for run in _runs(by_constant, int(str(width)))
-    ]
+        address = values.address(instruction.operands)
+        if address is not None:
+            guard = None if any_guard else instruction.guard
+            key = instruction.opcode, instruction.width_bytes or 0, guard, address.terms
+            groups.setdefault(key, {}).setdefault(address.constant, index)
+    return [run for (_, width, *_), by_constant in groups.items() for run in _runs(by_constant, width)]
+
+
+def _is_narrow(instruction: Instruction) -> bool:
+    """Whether it is a load or store that could be wider."""
+    width = instruction.width_bytes
+    return (
+        width is not None
+        and width < WIDEST_BYTES
+        and instruction.info.opclass in _ACCESSES
+        and (is_global(instruction) or is_shared(instruction))
+    )
 
 
 def _runs(by_constant: Mapping[int, int], width: int) -> list[Neighbours]:
@@ -297,9 +326,9 @@ def tested_neighbours(function: Function) -> tuple[Neighbours, ...]:
 
 def _begins_before_tests(function: Function, run: Neighbours) -> bool:
     """Whether the first of each group of accesses comes before all others of it, of other blocks."""
-    blocks = [int(function.block_of[index]) for index in run.indices]
+    blocks = [function.block_of[index] for index in run.indices]
     return len(set(blocks)) > 1 and all(
-        dominates(function, int(function.block_of[first]), int(function.block_of[index]))
+        dominates(function, function.block_of[first], function.block_of[index])
         for first, group in run.groups()
         for index in group
     )

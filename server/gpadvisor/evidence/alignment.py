@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from typing import Final
 
-import networkx as nx
-
+from gpadvisor.graphs import post_dominators
 from gpadvisor.model.instruction import COMPUTING, Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.program import Function
 
-_EXIT: Final = -1
 _SLICE_LIMIT: Final = 4096
 """Instructions behind one condition that are looked at; a longer chain counts as different by thread."""
 _SAME_FOR_BLOCK: Final = ("SRZ", "SR_CTAID", "SR_NCTAID", "SR_CgaCtaId", "SR_CLUSTER")
@@ -24,6 +22,7 @@ class Alignment:
         """Find out which branches decide whether a block is run."""
         self._function = function
         self._reaching = function.reaching
+        self._exit: Final = len(function.blocks)
         self._ways = [self._successors(block) for block in range(len(function.blocks))]
         self._deciding = self._dependences()
         self._varies: dict[int, bool] = {}
@@ -33,24 +32,19 @@ class Alignment:
         ways = [int(successor) for successor, _ in own.successors]
         branch = self._function.instructions[own.end - 1]
         if not ways or (branch.info.opclass in _LEAVES and branch.guard is not None):
-            ways.append(_EXIT)
+            ways.append(self._exit)
         return ways
 
     def _dependences(self) -> list[set[tuple[int, int]]]:
         """By block the branches that decide on it: their block, and the way that leads to it."""
-        # Post-dominators are dominators of the reversed graph.
-        backwards = nx.DiGraph(
-            [(successor, block) for block, ways in enumerate(self._ways) for successor in ways]
-        )
-        backwards.add_node(_EXIT)
-        above = nx.immediate_dominators(backwards, _EXIT)
+        above = post_dominators(self._ways)
         result: list[set[tuple[int, int]]] = [set() for _ in self._ways]
         for block, ways in enumerate(self._ways):
             for successor in ways if len(ways) > 1 else ():
                 index: int | None = successor
-                while index is not None and index not in {_EXIT, above.get(block)}:
+                while index is not None and index not in {self._exit, above[block]}:
                     result[index].add((block, successor))
-                    index = above.get(index)
+                    index = above[index]
         return result
 
     def is_aligned(self, index: int, barriers: set[int]) -> bool:
@@ -62,7 +56,7 @@ class Alignment:
             index: of a barrier.
             barriers: blocks that have one.
         """
-        pending, visited = [int(self._function.block_of[index])], set[int]()
+        pending, visited = [self._function.block_of[index]], set[int]()
         while pending:
             block = pending.pop()
             if block in visited:
@@ -78,7 +72,7 @@ class Alignment:
         return True
 
     def _reaches(self, start: int, targets: set[int]) -> bool:
-        pending, visited = [start], {_EXIT}
+        pending, visited = [start], {self._exit}
         while pending:
             block = pending.pop()
             if block in targets:
@@ -112,7 +106,7 @@ class Alignment:
                     if len(definitions) > 1:  # which of them it is depends on the way taken
                         ends = {
                             self._function.blocks[block].end - 1
-                            for block, _ in self._deciding[int(self._function.block_of[definition])]
+                            for block, _ in self._deciding[self._function.block_of[definition]]
                         }
                         pending += ends - visited
                         visited |= ends

@@ -134,7 +134,7 @@ def needless_in(function: Function) -> Mapping[int, Needless]:
         if kind is not None:
             needless[index] = kind
             remaining.remove(index)
-    blocks = {int(function.block_of[index]) for index in barriers}
+    blocks = {function.block_of[index] for index in barriers}
     if needless:
         alignment = Alignment(function)
         if not all(alignment.is_aligned(index, blocks) for index in barriers):
@@ -216,7 +216,7 @@ def _always_runs(function: Function, index: int, barrier: int) -> bool:
     """Whether every thread at a barrier has run an instruction in front of it."""
     if function.instructions[index].guard is not None:
         return False
-    block: int | None = int(function.block_of[barrier])
+    block: int | None = function.block_of[barrier]
     if block == function.block_of[index]:
         return index < barrier
     while block is not None and block != function.block_of[index]:
@@ -315,7 +315,7 @@ def _accesses(function: Function, start: int, barriers: set[int], *, backwards: 
     """Memory accesses between a barrier and the next ones; None where there is more to order than those."""
     result: list[int] = []
     visited: set[int] = set()
-    block = function.blocks[int(function.block_of[start])]
+    block = function.blocks[function.block_of[start]]
     pending = [(block, range(start - 1, block.start - 1, -1) if backwards else range(start + 1, block.end))]
     while pending:
         owner, indices = pending.pop()

@@ -32,7 +32,7 @@ def last_barrier(function: Function, index: int) -> int | None:
         position = pending.pop(0)
         if is_barrier(function, position):
             return position
-        block = function.blocks[int(function.block_of[position])]
+        block = function.blocks[function.block_of[position]]
         before = (
             [position - 1]
             if position > block.start
@@ -79,7 +79,7 @@ def _is_common(function: Function, profile: KernelProfile, cause: int, use: int)
 
 def _always_before(function: Function, cause: int, barrier: int) -> bool:
     """Whether every way to a barrier passes an instruction."""
-    cause_block, index = int(function.block_of[cause]), int(function.block_of[barrier])
+    cause_block, index = function.block_of[cause], function.block_of[barrier]
     if cause_block == index:
         return cause < barrier
     above: int | None = index

@@ -9,17 +9,16 @@ with the stores behind the condition taken away (Cytron et al., TOPLAS 1991, sec
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
-
-import networkx as nx
 
 from gpadvisor.evidence.accesses import is_ordered
 from gpadvisor.evidence.lanes import comparisons, counted_threads, is_order, numbers_of, threads_per_warp
 from gpadvisor.evidence.measured import Values, executed_warps
 from gpadvisor.evidence.queries import loop_indices
+from gpadvisor.graphs import post_dominators
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.kind import Kind
@@ -135,7 +134,7 @@ def _together(function: Function, stores: Iterable[int], threads: Values) -> flo
 def _before(function: Function, index: int, threads: Values) -> float:
     """The most threads at any place of the same loop, or outside of all, that leads to an instruction."""
     level, most = function.innermost_loop(index), 0.0
-    block: int | None = int(function.block_of[index])
+    block: int | None = function.block_of[index]
     while block is not None:
         inside = function.blocks[block]
         if function.innermost_loop(inside.start) == level:
@@ -149,7 +148,7 @@ def _of_level(
 ) -> Discarded | None:
     warps, threads = counted.warps, counted.threads
     conditions = frozenset(
-        {branch for index in stores for branch in deciding(function)[int(function.block_of[index])]}
+        {branch for index in stores for branch in deciding(function)[function.block_of[index]]}
         | {index for index in stores if function.instructions[index].guard is not None}
     )
     visited = {
@@ -249,7 +248,7 @@ def _needed(function: Function, targets: Collection[int], *, keep: frozenset[int
             more = set(function.reaching.definitions(index, register)) - result
             result |= more
             pending += more
-        more = set(deciding(function)[int(function.block_of[index])]) - result
+        more = set(deciding(function)[function.block_of[index]]) - result
         result |= more
         pending += more
     return result
@@ -259,28 +258,21 @@ def _needed(function: Function, targets: Collection[int], *, keep: frozenset[int
 def deciding(function: Function) -> tuple[tuple[int, ...], ...]:
     """By block the branches that decide whether it is come to: its control dependences."""
     end = len(function.blocks)
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(range(end + 1))
+    ways: list[list[int]] = []
     for block in function.blocks:
         last_class = function.instructions[block.end - 1].info.opclass
-        graph.add_edges_from((int(to), int(block.id)) for to, _ in block.successors)
+        leads_to = [int(to) for to, _ in block.successors]
         if not block.successors or last_class in {OpcodeClass.EXIT, OpcodeClass.RETURN}:
-            graph.add_edge(end, int(block.id))
-    above = nx.immediate_dominators(graph, end)
+            leads_to.append(end)
+        ways.append(list(dict.fromkeys(leads_to)))
+    above = post_dominators(ways)
     by_block: list[list[int]] = [[] for _ in function.blocks]
-    for block in function.blocks:
+    for number, block in enumerate(function.blocks):
         branch = block.end - 1
-        for to in _ways(int(block.id), graph):
-            index = to
-            while index in above and index not in {end, above.get(int(block.id))}:
+        for to in ways[number] if len(ways[number]) > 1 else ():
+            index: int | None = to
+            while index is not None and index not in {end, above[number]} and above[index] is not None:
                 if branch not in by_block[index]:
                     by_block[index].append(branch)
                 index = above[index]
     return tuple(map(tuple, by_block))
-
-
-def _ways(block: int, graph: nx.DiGraph[int]) -> Iterator[int]:
-    """Where a block that ends in a choice leads to."""
-    ways = [int(to) for to in graph.predecessors(block)]
-    if len(ways) > 1:
-        yield from ways

@@ -84,7 +84,7 @@ def _short_ways(function: Function) -> dict[int, int]:
     for call in function.calls:
         if call.symbol is None or not _WIDE_CALL.search(call.symbol):
             continue
-        block = int(function.block_of[call.index])
+        block = function.block_of[call.index]
         above = function.idom[block]
         for block_id, _ in () if above is None else function.blocks[above].successors:
             if block_id != block:

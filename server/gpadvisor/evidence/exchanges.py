@@ -72,7 +72,7 @@ def _only_exchanges(function: Function, loop: LoopId, barrier: int) -> bool:
 
 def _accesses_behind(function: Function, loop: LoopId, barrier: int) -> bool:
     """Whether a pass accesses memory behind its barrier."""
-    region, block = function.loops[loop], int(function.block_of[barrier])
+    region, block = function.loops[loop], function.block_of[barrier]
     pending, visited = [(block, barrier)], {region.header, block}
     while pending:
         number, start = pending.pop()

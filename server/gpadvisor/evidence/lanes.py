@@ -92,7 +92,7 @@ def condition(function: Function, index: int, shares: Values) -> int | None:
         result = _writer(function, guard.register, index)
         if result is not None:
             return result
-    block = function.idom[int(function.block_of[index])]
+    block = function.idom[function.block_of[index]]
     while block is not None:
         branch_index = function.blocks[block].end - 1
         branch = function.instructions[branch_index]
@@ -253,7 +253,7 @@ def around_helpers(program: Program, function: Function) -> set[int]:
         if call.callee is not None and program.functions[call.callee].kind is FunctionKind.MATH_HELPER
     ]
     blocks = {
-        int(function.block_of[position])
+        function.block_of[position]
         for call in calls
         for position in (call, call + 1)
         if position < len(function.block_of)

@@ -12,6 +12,7 @@ from gpadvisor.model.program import Function
 _WINDOW: Final = 64
 _AWAY: Final = 24
 """Instructions in front of a rare path in which its region of reconvergence begins."""
+_REGION: Final = frozenset({"BSSY", "BSYNC"})
 _LEADING: Final = ("-0.4999999701976776123", "-0.16666662693023681641")
 """First coefficients of the polynomials of cosine and sine, between which the quadrant selects."""
 _STEPS: Final = frozenset(
@@ -22,16 +23,17 @@ _STEPS: Final = frozenset(
 
 def around(function: Function, rare: int) -> frozenset[int]:
     """What leads around a rare path: its branch with the test, and the barrier of reconvergence."""
-    first = max(rare - _AWAY, 0)
-    opcodes = [one.opcode for one in function.instructions]
-    begin = next((index for index in range(rare - 1, first - 1, -1) if opcodes[index] == "BSSY"), None)
+    instructions, first = function.instructions, max(rare - _AWAY, 0)
+    begin = next(
+        (index for index in range(rare - 1, first - 1, -1) if instructions[index].opcode == "BSSY"), None
+    )
     found = set() if begin is None else {begin}
-    last = min(rare + 2 * _WINDOW, len(opcodes))
+    last = min(rare + 2 * _WINDOW, len(instructions))
     if begin is not None:
-        end = next((index for index in range(rare, last) if opcodes[index] in {"BSSY", "BSYNC"}), None)
-        found |= {end} if end is not None and opcodes[end] == "BSYNC" else set()
+        end = next((index for index in range(rare, last) if instructions[index].opcode in _REGION), None)
+        found |= {end} if end is not None and instructions[end].opcode == "BSYNC" else set()
     for index in range(rare - 1, first if begin is None else begin, -1):
-        branch = function.instructions[index]
+        branch = instructions[index]
         if branch.info.opclass is OpcodeClass.BRANCH and branch.guard is not None:
             tests = function.reaching.definitions(index, branch.guard.register)
             return frozenset({*found, index, *(test for test in tests if first <= test < index)})

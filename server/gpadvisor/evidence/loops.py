@@ -123,10 +123,8 @@ def is_counted(function: Function, loop: LoopId) -> bool:
 
 def every_pass(function: Function, loop: LoopId, index: int) -> bool:
     """Whether an instruction is reached on every pass: its block dominates every jump back."""
-    block = int(function.block_of[index])
-    return all(
-        dominates(function, block, int(function.block_of[latch])) for latch in _latches(function, loop)
-    )
+    block = function.block_of[index]
+    return all(dominates(function, block, function.block_of[latch]) for latch in _latches(function, loop))
 
 
 def dominates(function: Function, block: int, other: int) -> bool:

@@ -43,7 +43,7 @@ def oversized(profile: KernelProfile, function: Function, *, edge: float) -> Ove
     working = sum(float(threads[index]) for index in traces)
     if not traces or working > (1 - edge) * present[0]:
         return None
-    conditions = {one for index in traces for one in deciding(function)[int(function.block_of[index])]}
+    conditions = {one for index in traces for one in deciding(function)[function.block_of[index]]}
     conditions |= {index for index in traces if function.instructions[index].guard is not None}
     compared = sorted(
         comparison for comparison in comparisons(function, conditions) if is_order(function, comparison)

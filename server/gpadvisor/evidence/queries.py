@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -78,11 +79,18 @@ def by_instruction(
     """Rows whose instruction in an index column passes a test; each instruction is tested once."""
     result = np.zeros(len(blame.rows), dtype=bool)
     inside = np.flatnonzero((column != NO_INDEX) & (blame.rows.function < len(program.functions)))
-    keys = blame.rows.function[inside].astype(np.int64) << 32 | column[inside]
-    unique, inverse = np.unique(keys, return_inverse=True)
-    passed = [test(program.functions[key >> 32].instructions[key & 0xFFFFFFFF]) for key in unique.tolist()]
-    result[inside] = np.array(passed, dtype=bool)[inverse] if passed else False
+    starts = np.cumsum([0, *(len(function.instructions) for function in program.functions)])
+    result[inside] = _passing(program, test)[starts[blame.rows.function[inside]] + column[inside]]
     return result
+
+
+@lru_cache(maxsize=32)
+def _passing(program: Program, test: Callable[[Instruction], bool]) -> Mask:
+    """Of all instructions, function after function, which pass a test."""
+    return np.array(
+        [test(instruction) for function in program.functions for instruction in function.instructions],
+        dtype=bool,
+    )
 
 
 def by_place(blame: Blame, column: NDArray[np.int32], places: Collection[tuple[FunctionId, int]]) -> Mask:
@@ -132,7 +140,7 @@ def _active_by_block(blame: Blame, function: Function) -> NDArray[np.int64]:
     """A of each block of a function: of the samples taken in it, those without latency."""
     rows = np.flatnonzero((blame.rows.function == function.id) & (blame.rows.use_index != NO_INDEX))
     active = np.zeros(len(function.blocks), dtype=np.int64)
-    blocks = function.block_of[blame.rows.use_index[rows]]
+    blocks = np.array(function.block_of, dtype=np.int32)[blame.rows.use_index[rows]]
     np.add.at(active, blocks, blame.rows.samples[rows] - blame.rows.latency[rows])
     return active
 

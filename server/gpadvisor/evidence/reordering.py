@@ -79,7 +79,7 @@ def _before(function: Function, definition: int, wanted: int) -> tuple[int, str 
     """Instructions that a def can pass on its way up; arithmetic that makes its operands moves along."""
     moved = function.instructions[definition]
     inputs = set(moved.uses)
-    start = function.blocks[int(function.block_of[definition])].start
+    start = function.blocks[function.block_of[definition]].start
     slots = 0
     for index in range(definition - 1, start - 1, -1):
         if slots >= wanted:
@@ -105,7 +105,7 @@ def _into_pass_before(
     function: Function, definition: int, slots: int, wanted: int
 ) -> tuple[int, str | None, int | None, bool]:
     """A def at the top of a loop can start in the pass before, unless that needs what it brings."""
-    block = int(function.block_of[definition])
+    block = function.block_of[definition]
     start = function.blocks[block].start
     loop = function.innermost_loop(definition)
     if start > 0 and function.instructions[start - 1].info.opclass is OpcodeClass.CALL:
@@ -137,7 +137,7 @@ def _after(function: Function, definition: int, use: int, wanted: int) -> int:
         return 0
     tainted: set[Register] = {*function.instructions[use].defs, *function.instructions[definition].defs}
     slots = 0
-    for index in range(use + 1, function.blocks[int(function.block_of[use])].end):
+    for index in range(use + 1, function.blocks[function.block_of[use]].end):
         instruction = function.instructions[index]
         if instruction.info.opclass in _FENCES or instruction.info.opclass in _LEAVES or slots >= wanted:
             break
@@ -215,7 +215,7 @@ def store_behind(function: Function, definition: int, use: int, wanted: int) -> 
 def _begins_pass(function: Function, definition: int) -> bool:
     """Whether a load stands in the block that each pass of its loop begins with, and nobody unrolled that."""
     loop = function.innermost_loop(definition)
-    if loop is None or function.loops[loop].header != int(function.block_of[definition]):
+    if loop is None or function.loops[loop].header != function.block_of[definition]:
         return False
     return loop_facts(function, loop).copies == 1
 

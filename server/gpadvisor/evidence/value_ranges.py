@@ -169,7 +169,7 @@ def deciding(function: Function, index: int) -> list[tuple[int, bool]]:
     """
     guard = function.instructions[index].guard
     found = [] if guard is None else [(index, not guard.negated)]
-    block = int(function.block_of[index])
+    block = function.block_of[index]
     while (above := function.idom[block]) is not None:
         last = function.blocks[above].end - 1
         guard = function.instructions[last].guard

@@ -23,13 +23,8 @@ class RegisterFile(Kind):
     BARRIER = 4  # B0-B5, the six scoreboards (GPA section IV, "virtual barrier registers")
 
 
-_PREFIX = {
-    RegisterFile.GPR: "R",
-    RegisterFile.PREDICATE: "P",
-    RegisterFile.UNIFORM: "UR",
-    RegisterFile.UNIFORM_PREDICATE: "UP",
-    RegisterFile.BARRIER: "B",
-}
+_PREFIXES: Final = ("R", "P", "UR", "UP", "B")
+"""By the number of the file."""
 
 
 def register(file: RegisterFile, index: int) -> Register:
@@ -44,7 +39,7 @@ def register_file(reg: Register) -> RegisterFile:
 
 def register_name(reg: Register) -> str:
     """The register as SASS writes it: ``R4``, ``UP0``, ``B2``."""
-    return f"{_PREFIX[RegisterFile(reg >> 8)]}{reg & 255}"
+    return f"{_PREFIXES[reg >> 8]}{reg & 255}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, FunctionId, LoopId, Pc, SourceLocation
 from gpadvisor.model.instruction import Instruction, Register
 from gpadvisor.model.kind import Kind
 from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.problem import Problem
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class FunctionKind(Kind):
@@ -109,10 +105,10 @@ class Function:
     start: Pc  # offset of its first instruction in the section
     instructions: tuple[Instruction, ...]
     blocks: tuple[Block, ...]
-    block_of: NDArray[np.int32]  # instruction index -> BlockId
+    block_of: tuple[int, ...]  # instruction index -> BlockId
     idom: tuple[BlockId | None, ...]  # immediate dominators; None for entries and unreachable blocks
     loops: tuple[Loop, ...]
-    loop_of: NDArray[np.int32]  # BlockId -> innermost LoopId, -1 outside any loop
+    loop_of: tuple[int, ...]  # BlockId -> innermost LoopId, -1 outside any loop
     lines: tuple[LineEntry | None, ...]  # per instruction
     calls: tuple[CallSite, ...]
     reaching: Definitions

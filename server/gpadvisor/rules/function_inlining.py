@@ -253,7 +253,8 @@ def _regions(blame: Blame, functions: tuple[Function, ...], usable: list[Functio
     for callee in sorted(usable, key=lambda one: -samples(blame, table.function == one.id)):
         mask = table.function == callee.id
         for caller, calls in callers[callee.id]:
-            blocks = np.isin(caller.block_of, caller.block_of[calls])
+            around = {caller.block_of[call] for call in calls}
+            blocks = np.array([block in around for block in caller.block_of])
             at = table.function == caller.id
             mask |= at & (table.use_index != NO_INDEX) & blocks[np.maximum(table.use_index, 0) * at]
         rows = np.flatnonzero(mask & stalled & ~taken)

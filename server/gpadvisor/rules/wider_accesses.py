@@ -218,7 +218,7 @@ def _only_for(function: Function, removed: set[int]) -> set[int]:
         for register in set(instruction.uses):
             readers[register].append(index)
     gone = set(removed)
-    blocks = {int(function.block_of[index]) for index in removed}
+    blocks = {function.block_of[index] for index in removed}
     for block in blocks:
         for index in reversed(range(function.blocks[block].start, function.blocks[block].end)):
             instruction = function.instructions[index]
@@ -250,7 +250,7 @@ def _words(runs: list[_Run], blame: Blame) -> tuple[str, str]:
     first = function.instructions[run.indices[0]]
     kind = "stores" if first.info.opclass is OpcodeClass.STORE else "loads"
     wide = f"Use {kind} of {run.width_bytes * run.per_access} bytes"
-    parted = len({int(function.block_of[index]) for index in run.indices}) > 1
+    parted = len({function.block_of[index] for index in run.indices}) > 1
     return (
         f"{line_text(function, run.indices[0])} {kind} {counted(len(run.indices), 'value')} of "
         f"{run.width_bytes} bytes that follow each other in memory ({first.opcode})"

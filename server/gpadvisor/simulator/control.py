@@ -144,8 +144,8 @@ class _Rules:
             return Decision(ControlRule.CHANCE, 0.0, 0, "the branches of {} are not taken", where)
         for number in function.enclosing_loops(index):
             loop = function.loops[number]
-            inside = int(function.block_of[target]) in loop.blocks
-            if inside != (int(function.block_of[behind]) in loop.blocks):
+            inside = function.block_of[target] in loop.blocks
+            if inside != (function.block_of[behind] in loop.blocks):
                 return self._loop_branch(index, loop, 1.0 if inside else 0.0)
         if index in self._guards:
             return self._guard(index)

@@ -166,7 +166,7 @@ class _Graph:
         index: int,
         callee: int,
     ) -> None:
-        block = offset[caller.id] + int(caller.block_of[index])
+        block = offset[caller.id] + caller.block_of[index]
         behind = list(self.successors[block])
         self.successors[block].append(callee)
         for function in functions:

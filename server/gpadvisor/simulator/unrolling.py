@@ -193,7 +193,7 @@ class _GuardSearch:
 
         What comes behind the loop that the branch is in comes whatever the branch does.
         """
-        around = int(self._function.loop_of[source])
+        around = self._function.loop_of[source]
         within = self._function.loops[around].blocks if around >= 0 else None
         for _ in range(_HOPS):
             if within is not None and block not in within:

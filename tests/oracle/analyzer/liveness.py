@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.analyzer.dominators import whole_order
+from gpadvisor.graphs import whole_order
 from gpadvisor.model.instruction import Register, RegisterFile
 from gpadvisor.model.program import Function
 

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.assembly import function_of
 
-from gpadvisor.analyzer.dominators import DominatorTree, immediate_dominators, reverse_postorder
+from gpadvisor.analyzer.dominators import DominatorTree
 from gpadvisor.analyzer.loops import find_loops
 from gpadvisor.analyzer.paths import Paths
+from gpadvisor.graphs import immediate_dominators, post_dominators, reverse_postorder, strongly_connected
 from gpadvisor.model.program import Function
 
 
@@ -50,6 +51,36 @@ def test_dominance_is_passing_on_every_path(successors: list[list[int]]) -> None
         rest = graph.subgraph(set(graph) - {above})
         avoidable = above not in {0, below} and nx.has_path(rest, 0, below)
         assert tree.dominates(above, below) == (not avoidable)
+
+
+def leads(graph: nx.DiGraph, start: int, end: int, without: int | None) -> bool:
+    """Whether a path leads from one node to another that does not pass a third."""
+    return nx.has_path(graph.subgraph(set(graph) - {without}), start, end)
+
+
+@given(graphs())
+def test_post_dominance_is_passing_on_every_path_to_the_end(successors: list[list[int]]) -> None:
+    end = len(successors)
+    ways = [targets or [end] for targets in successors]
+    found = post_dominators(ways)
+    graph = as_graph([*ways, []])
+    for block in range(end):
+        chain = []
+        above = found[block]
+        while above is not None:
+            chain.append(above)
+            above = found[above]
+        passed = {other for other in range(end) if other != block and not leads(graph, block, end, other)}
+        assert set(chain) == (passed | {end} if leads(graph, block, end, None) else set())
+
+
+@given(graphs())
+def test_components_are_what_reaches_each_other_and_come_before_what_leads_to_them(
+    successors: list[list[int]],
+) -> None:
+    found = strongly_connected(range(len(successors)), dict(enumerate(successors)))
+    expected = [sorted(one) for one in nx.strongly_connected_components(as_graph(successors))]
+    assert [sorted(one) for one in found] == expected
 
 
 @given(graphs())
@@ -149,5 +180,5 @@ def test_a_path_is_found_wherever_there_is_one(successors: list[list[int]], data
 
 
 def _reached(function: Function, index: int) -> bool:
-    block = int(function.block_of[index])
+    block = function.block_of[index]
     return block == 0 or function.idom[block] is not None

@@ -31,7 +31,7 @@ def programs(draw: st.DrawFn, bodies: st.SearchStrategy[str]) -> Function:
 
 def before(function: Function, index: int) -> list[int]:
     """Instructions that may run right before one."""
-    block = function.blocks[int(function.block_of[index])]
+    block = function.blocks[function.block_of[index]]
     if index > block.start:
         return [index - 1]
     return [function.blocks[source].end - 1 for source in block.predecessors]

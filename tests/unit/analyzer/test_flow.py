@@ -37,7 +37,7 @@ def test_a_guarded_branch_falls_through_and_an_unguarded_one_does_not() -> None:
         (1, 4, "branch"),
         (3, 4, "fall_through"),
     }
-    assert function.block_of.tolist() == [0, 1, 1, 2, 3]
+    assert function.block_of == (0, 1, 1, 2, 3)
     assert function.idom == (None, 0, 0, 0)
 
 
@@ -93,7 +93,7 @@ def test_recorded_targets_of_an_indirect_branch_are_taken() -> None:
     code = assemble("NOP\nBRX R2, -0x10\nMOV R0, R1\nEXIT\nMOV R0, R2\nEXIT\nMOV R0, R3\nEXIT")
     tables = {0x10: (0x20, 0x60, 0x64, 0x7000)}  # one that is no instruction, one behind the function
     graph = build_graph(code, control_transfers(code), tables)
-    branch = graph.blocks[int(graph.block_of[1])]
+    branch = graph.blocks[graph.block_of[1]]
     assert {graph.blocks[target].start for target, _ in branch.successors} == {2, 6}
     assert graph.guessed_branches == 0
 

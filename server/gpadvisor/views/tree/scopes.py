@@ -34,7 +34,7 @@ class Structure:
 def structure(function: Function, instructions: Iterable[int]) -> Structure:
     """The scopes around some instructions of a function; a call without a line is a scope of its own."""
     builder = _StructureBuilder(function)
-    lines, loops = function.lines, function.loop_of[function.block_of].tolist()
+    lines, loops = function.lines, [function.loop_of[block] for block in function.block_of]
     calls = {call.index for call in function.calls if lines[call.index] is None}
     scope_by_key: dict[tuple[int, int], int] = {}
     scope_of = []
