@@ -38,7 +38,7 @@ from gpadvisor.store.ranks.summing import (
     begin,
 )
 from gpadvisor.store.snapshot import ACROSS, CELLS_TABLE, opened
-from gpadvisor.store.snapshot.parquet import MAX_ROWS
+from gpadvisor.store.snapshot.parquet import MAX_ROWS, connect
 from gpadvisor.store.snapshot.stored import stored, stored_places
 from gpadvisor.store.snapshot.tables import SCHEMAS
 
@@ -97,15 +97,9 @@ class Reading:
 @contextmanager
 def engine(folder: Path, memory_bytes: int) -> Iterator[Any]:
     """DuckDB in as much memory; what does not fit goes to the folder, and nothing to the network."""
-    settings: dict[str, str | bool | int | float | list[str]] = {
-        "threads": 1,
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-        "enable_external_file_cache": False,  # files are written over
-        "memory_limit": f"{memory_bytes >> 20}MB",
-        "temp_directory": str(folder),
-    }
-    with closing(duckdb.connect(":memory:", config=settings)) as connection:
+    # Files are written over.
+    opened_engine = connect(memory_bytes, enable_external_file_cache=False, temp_directory=str(folder))
+    with closing(opened_engine) as connection:
         connection.execute("CREATE TABLE adding (metric VARCHAR, adds BOOLEAN)")
         connection.execute(CELLS)
         yield connection

@@ -17,6 +17,7 @@ from gpadvisor.files import scratch_folder
 
 Schema = Mapping[str, str]  # column -> SQL type: UBIGINT, DOUBLE, VARCHAR, BOOLEAN, and smaller unsigned ones
 MAX_ROWS: Final = 100_000_000
+_MEMORY_BYTES: Final = 2 << 30
 _NUMPY: Final[Mapping[str, type[np.generic]]] = {
     "UTINYINT": np.uint8,
     "USMALLINT": np.uint16,
@@ -30,7 +31,7 @@ _NUMPY: Final[Mapping[str, type[np.generic]]] = {
 @contextmanager
 def session() -> Iterator[ParquetSession]:
     """An engine and a folder for its files; opening one takes longer than reading a small table."""
-    with scratch_folder() as folder, closing(_connect()) as connection:
+    with scratch_folder() as folder, closing(connect(_MEMORY_BYTES)) as connection:
         yield ParquetSession(connection, folder)
 
 
@@ -60,17 +61,24 @@ class ParquetSession:
         return self.folder / f"{name}.parquet"
 
 
-def _connect() -> Any:
-    # One thread, so that row groups come out in one order; no extension is ever looked for on the network.
+def connect(memory_bytes: int, **settings: str | bool) -> Any:
+    """A database in memory, in one thread.
+
+    So row groups come out in one order, and a process whose address space is bounded has room for it on any
+    machine: else there are four threads for each processor to read files, and duckdb crashes where it cannot
+    start them. No extension is ever looked for on the network.
+    """
     import duckdb  # noqa: PLC0415 a heavy import that reading a report does not need
 
-    settings: dict[str, str | bool | int | float | list[str]] = {
+    config: dict[str, str | bool | int | float | list[str]] = {
         "threads": 1,
+        "async_threads": 0,
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
-        "memory_limit": "2GB",
+        "memory_limit": f"{memory_bytes >> 20}MB",
+        **settings,
     }
-    return duckdb.connect(":memory:", config=settings)
+    return duckdb.connect(":memory:", config=config)
 
 
 def column(values: list[Any], sql_type: str) -> NDArray[Any]:
