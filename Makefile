@@ -53,6 +53,10 @@ SHOWN := | if [ -t 1 ]; then awk '{ printf "\r\033[K%s", substr($$0, 1, 78); ffl
 	else cat >/dev/null; fi
 # What was tested and nothing else: by hash, and without running anybody's build.
 LOCKED := $(PIP) install --require-hashes --only-binary :all:
+NEEDED = <($(BIN)/python -c 'import tomllib; \
+	print(*tomllib.load(open("pyproject.toml", "rb"))["project"]$(1), sep="\n")')
+# Beside its sources, wherever else it is.
+LOOP := GPADVISOR_CACHE= $(BIN)/python -m gpadvisor.simulator
 COMPILE := $(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate \
 	-c constraints.txt pyproject.toml --extra compile
 
@@ -157,8 +161,8 @@ dist: $(TEST)
 	@version=$$($(BIN)/python -c 'import gpadvisor; print(gpadvisor.__version__)'); \
 		test "$(or $(TAG),v$$version)" = "v$$version" || { echo "TAG is $(TAG), the version $$version" >&2; exit 1; }
 	rm -rf dist build/again
-	$(BIN)/python -m hatchling build -d dist
-	$(BIN)/python -m hatchling build -d build/again
+	for folder in dist build/again; do rm -f server/gpadvisor/simulator/loop.*.o; $(LOOP); \
+		$(BIN)/python -m hatchling build -d $$folder; done
 	for file in dist/*; do cmp "$$file" "build/again/$${file##*/}"; done
 	$(BIN)/python vscode-client/supply.py sbom package > dist/sbom.json
 	@if $(HAVE_NPM); then for folder in build/again dist; do $(MAKE) --no-print-directory vsix && \
@@ -207,10 +211,11 @@ $(BASE): pyproject.toml constraints.txt
 		rm -rf $(VENV); exit 1; }
 	@# An older pip takes no hashes from constraints.
 	@$(LOCKED) -r <(sed -n '/^pip==/,/[^\\]$$/p' constraints.txt) $(SHOWN)
-	@$(LOCKED) -c constraints.txt hatchling editables -r <($(BIN)/python -c 'import tomllib; \
-		p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-		print(*p["dependencies"], *p["optional-dependencies"]["compile"], sep="\n")') $(SHOWN)
+	@$(LOCKED) -c constraints.txt hatchling editables -r $(call NEEDED,["dependencies"]) $(SHOWN)
 	@$(PIP) install --no-index --no-deps --no-build-isolation -e . $(SHOWN)
+	@# The simulator's loop is compiled while the compiler of kernels is fetched.
+	@$(LOOP) & loop=$$!; $(LOCKED) -c constraints.txt -r $(call NEEDED,["optional-dependencies"]["compile"]) $(SHOWN); \
+		wait $$loop
 	@rm -f $(VENV)/.base-* && touch $@
 
 $(TEST): $(BASE)

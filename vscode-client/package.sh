@@ -8,6 +8,7 @@ root=$(realpath ..)
 
 rm -rf bundled
 mkdir -p bundled/sample
+GPADVISOR_CACHE='' "$python" -m gpadvisor.simulator
 (cd "$root" && "$python" -m hatchling build -t wheel -d "$root/vscode-client/bundled" >/dev/null)
 cp requirements.txt bundled/
 "$python" supply.py sbom extension >bundled/sbom.json

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from gpadvisor.errors import UsageError
-from gpadvisor.files import scratch_folder
-from gpadvisor.pipeline.cache import Cache, cache_folder
+from gpadvisor.files import cache_folder, scratch_folder
+from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.render import RenderOptions, render_file
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import find_settings

@@ -91,6 +91,18 @@ def home() -> Path | None:
         return None
 
 
+def cache_folder() -> Path | None:
+    """``GPADVISOR_CACHE``, else the user's cache folder; None: the variable is empty, or there is no home."""
+    stated = os.environ.get("GPADVISOR_CACHE")
+    if stated is not None:
+        return Path(stated) if stated else None
+    base = os.environ.get("XDG_CACHE_HOME")
+    place = Path(base) if base else home()
+    if place is None:
+        return None
+    return (place if base else place / ".cache") / "gpadvisor"
+
+
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
     """A fresh folder that goes with the context; those of killed processes go when the next is made."""

@@ -9,9 +9,10 @@ from typing import Final
 
 from gpadvisor.agents.answers import NAME, TEXT, Answer, Json, number, short
 from gpadvisor.agents.request import ToolCall
+from gpadvisor.files import cache_folder
 from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary
 from gpadvisor.pipeline.advise import AdvisedFile, advise_file
-from gpadvisor.pipeline.cache import Cache, cache_folder
+from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.stall_pages import explain
 from gpadvisor.report import render_why
 from gpadvisor.report.entries import NumberedSuggestion, cause, families, primary

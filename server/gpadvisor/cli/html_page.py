@@ -24,7 +24,8 @@ def render_html(
         GpadvisorError: the input, a tool or a setting is at fault.
     """
     from gpadvisor.editor.contents.page import page_contents
-    from gpadvisor.pipeline.cache import Cache, cache_folder
+    from gpadvisor.files import cache_folder
+    from gpadvisor.pipeline.cache import Cache
     from gpadvisor.pipeline.render import fired_suggestions, unread_kernels
     from gpadvisor.report.jsonformat import text
     from gpadvisor.views.page.html import render_page

@@ -48,7 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the snapshot and say what was simulated."""
     from gpadvisor.cli.advise import make_request
     from gpadvisor.cubin import demangle
-    from gpadvisor.pipeline.cache import Cache, cache_folder
+    from gpadvisor.files import cache_folder
+    from gpadvisor.pipeline.cache import Cache
     from gpadvisor.pipeline.modelled import simulate_file
 
     target = arguments.output or Path(arguments.input.name).with_suffix(".gpadvisor")

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from gpadvisor.editor.contents.analysis import advise_and_show, sass_for_editor
 from gpadvisor.errors import NoTimelineError, ToolError
-from gpadvisor.files import open_file
+from gpadvisor.files import cache_folder, open_file
 from gpadvisor.lsp.kept import keep_answer, plain_request
 from gpadvisor.model.finding import Finding
 from gpadvisor.model.fix import Fix, LaunchFacts
-from gpadvisor.pipeline.cache import Cache, cache_folder
+from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.fixes.find import check_fix, find_disable, find_fixes
 from gpadvisor.pipeline.fixes.flags import write_flag
 from gpadvisor.pipeline.fixes.launches import launch_facts

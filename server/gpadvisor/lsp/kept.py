@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpadvisor.errors import GpadvisorError
-from gpadvisor.pipeline.cache import Cache, cache_folder
+from gpadvisor.files import cache_folder
+from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.render import key_parts
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import find_settings

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor import __version__
-from gpadvisor.files import write_atomically
-from gpadvisor.pipeline.cache import cache_folder, installation_digest
+from gpadvisor.files import cache_folder, write_atomically
+from gpadvisor.pipeline.cache import installation_digest
 
 _STAMP: Final = ".installation"
 """Digest of the installation whose pages lie beside it."""

@@ -16,6 +16,7 @@ from gpadvisor import __version__
 from gpadvisor.editor.show.ledger import ledger, outcomes
 from gpadvisor.editor.show.status import nowhere_words
 from gpadvisor.errors import GpadvisorError
+from gpadvisor.files import cache_folder
 from gpadvisor.lsp.background import Background
 from gpadvisor.lsp.client import Client
 from gpadvisor.lsp.inputs import Inputs, Result, read_result
@@ -27,7 +28,7 @@ from gpadvisor.lsp.search import ProfileFile, find_profiles, look_at
 from gpadvisor.lsp.snapshot import PROFILE, Folder, local_files
 from gpadvisor.lsp.state import State
 from gpadvisor.model.finding import EditorAnalysis, LedgerEntry
-from gpadvisor.pipeline.cache import Cache, cache_folder
+from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.ledger_file import append_outcomes
 from gpadvisor.sandbox.codec import CodecError, from_json, to_json
 

@@ -8,8 +8,9 @@ from typing import Final
 
 from gpadvisor.blamer import DEFAULT_RULES, GPA2021
 from gpadvisor.errors import ProfileMismatchError
+from gpadvisor.files import cache_folder
 from gpadvisor.pipeline.analyse import analyse_file
-from gpadvisor.pipeline.cache import Cache, cache_folder
+from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.report.blame_table import blame_rows, render_blame_csv, render_blame_json, render_blame_text
 

@@ -18,24 +18,12 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor import __version__
-from gpadvisor.files import home, is_ours, open_file, read_file
+from gpadvisor.files import is_ours, open_file, read_file
 
 SCHEMA: Final = 1
 MAX_BYTES: Final = 512 << 20
 _CHUNK: Final = 1 << 20
 _TOOLS: Final = ("nvdisasm", "cuobjdump", "nvcc")
-
-
-def cache_folder() -> Path | None:
-    """``GPADVISOR_CACHE``, else the user's cache folder; None: the variable is empty, or there is no home."""
-    stated = os.environ.get("GPADVISOR_CACHE")
-    if stated is not None:
-        return Path(stated) if stated else None
-    base = os.environ.get("XDG_CACHE_HOME")
-    place = Path(base) if base else home()
-    if place is None:
-        return None
-    return (place if base else place / ".cache") / "gpadvisor"
 
 
 def file_digest(path: Path) -> str:

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from gpadvisor.advice.compare import Comparison, compare
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.files import cache_folder
 from gpadvisor.gate.formats import gate_json, gate_junit, gate_markdown, gate_text
 from gpadvisor.gate.ledger import PredictionOutcome
 from gpadvisor.gate.limits import GateLimit, GateOutcome, verdict
 from gpadvisor.model.advice import KernelAdvice
 from gpadvisor.model.finding import ChangedLine, Place
 from gpadvisor.pipeline.advise import AdvisedFile, advise_file
-from gpadvisor.pipeline.cache import Cache, cache_folder
+from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.gate import check_advised
 from gpadvisor.pipeline.ledger import outcomes
 from gpadvisor.pipeline.request import Progress, Request

@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpadvisor.files import cache_folder
 from gpadvisor.gate.baseline import BaselineError, Findings, dump, parse
-from gpadvisor.pipeline.cache import Cache, cache_folder, file_digest, installation_digest
+from gpadvisor.pipeline.cache import Cache, file_digest, installation_digest
 from gpadvisor.pipeline.inputs import InputKind, input_digest, input_kind
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources import local as local_sources

@@ -17,10 +17,11 @@ from gpadvisor.errors import (
     ToolError,
     UsageError,
 )
+from gpadvisor.files import cache_folder
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import KernelProfile, Profile
 from gpadvisor.pipeline.analyse import used_sections
-from gpadvisor.pipeline.cache import Cache, cache_folder
+from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.inputs import InputKind, has_timeline, input_bytes, input_kind, is_database
 from gpadvisor.pipeline.line_recovery import LineRecovery
 from gpadvisor.pipeline.opening import load, no_launch_in

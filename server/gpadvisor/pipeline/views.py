@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from gpadvisor.errors import ProfileMismatchError
+from gpadvisor.files import cache_folder
 from gpadvisor.pipeline.advise import AdvisedFile, AdvisedKernel, advise_file
-from gpadvisor.pipeline.cache import Cache, cache_folder
+from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.inputs import InputKind, input_kind
 from gpadvisor.pipeline.request import Progress, Request
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpadvisor.pipeline.cache import Cache, cache_folder, installation_digest
+from gpadvisor.files import cache_folder
+from gpadvisor.pipeline.cache import Cache, installation_digest
 
 
 def test_round_trip_and_miss(tmp_path: Path) -> None:

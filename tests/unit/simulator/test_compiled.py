@@ -1,59 +1,144 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled code on disk: loaded while the simulator is what it was, never from before a change to it."""
+"""Machine code of the inner loop: loaded while it fits its sources, never from before a change to them."""
 
 from __future__ import annotations
 
-import pickle  # numba's own form of its index
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from gpadvisor.simulator import compiled as module
 
 
-def _one_more(x: int) -> int:
-    return x + 1
+class Numbers(NamedTuple):
+    """What compiled code changes."""
+
+    count: NDArray[np.int64]
 
 
-def test_code_is_stored_and_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
-    first = module.entry(_one_more)
-    assert first(1) == 2
-    again = module.entry(_one_more)
-    assert again(1) == 2
-    assert again.stats.cache_hits  # type: ignore[attr-defined] # numba's dispatcher has it
+@module.compiled
+def _sum(a: int, b: int) -> int:
+    return a + b
 
 
-def test_code_from_before_a_change_to_another_file_is_not_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@module.seldom
+def _set(numbers: Numbers, value: int) -> None:
+    numbers.count[0] = value
+
+
+def _add(numbers: Numbers, by: int) -> None:
+    _set(numbers, _sum(numbers.count[0], by))
+
+
+def _count_in_steps(numbers: Numbers, step: int) -> None:
+    for _ in range(0, 10, step):
+        numbers.count[0] += 1
+
+
+def _added(function: Callable[[Numbers, int], None], by: int) -> int:
+    numbers = Numbers(np.array([40], dtype=np.int64))
+    module.entry(function)(numbers, by)
+    return int(numbers.count[0])
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where code is kept: nothing can be written beside the sources."""
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(module, "_HERE", Path(__file__) / "no folder")
+    monkeypatch.setattr(module, "_sources_digest", lambda: "of these files")
+    monkeypatch.setenv("GPADVISOR_CACHE", str(tmp_path))
+    (name,) = {place.name for place in module._places()}
+    return tmp_path / name
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The functions of which machine code was made."""
+    from gpadvisor.simulator import ahead
+
+    names: list[str] = []
+    original = ahead.machine_code
+
+    def counted(function: Callable[..., None], *others: Any) -> bytes:
+        names.append(function.__name__)
+        return original(function, *others)
+
+    monkeypatch.setattr(ahead, "machine_code", counted)
+    return names
+
+
+def test_code_is_kept_and_loaded(place: Path, made: list[str]) -> None:
+    assert _added(_add, 2) == 42
+    assert place.is_file()
+    assert _added(_add, 3) == 43
+    assert made == ["_add"]
+
+
+def test_code_of_before_a_change_to_any_source_is_not_loaded(
+    place: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
-    assert module.entry(_one_more)(1) == 2
+    assert _added(_add, 2) == 42
     monkeypatch.setattr(module, "_sources_digest", lambda: "of changed files")
-    again = module.entry(_one_more)
-    assert again(1) == 2
-    assert not again.stats.cache_hits  # type: ignore[attr-defined] # as above
+    assert _added(_add, 2) == 42
+    assert made == ["_add", "_add"]
 
 
-def test_an_index_that_names_classes_of_before_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_damaged_code_is_not_loaded(place: Path, made: list[str]) -> None:
+    assert _added(_add, 2) == 42
+    whole = place.read_bytes()
+    for damaged in (b"", whole[:80], whole[:-1], whole[:100] + bytes([whole[100] ^ 1]) + whole[101:]):
+        place.write_bytes(damaged)
+        assert _added(_add, 2) == 42
+    assert made == ["_add"] * 5
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="modes of POSIX")
+def test_code_that_others_could_have_written_is_not_loaded(place: Path, made: list[str]) -> None:
+    assert _added(_add, 2) == 42
+    place.chmod(0o666)
+    assert _added(_add, 2) == 42
+    assert made == ["_add", "_add"]
+    place.unlink()
+    place.parent.chmod(0o777)
+    assert _added(_add, 2) == 42
+    assert not place.exists()
+
+
+def test_without_a_folder_to_write_to_it_is_made_all_the_same(
+    place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
-    assert module.entry(_one_more)(1) == 2
-    (index,) = tmp_path.rglob("*.nbi")
-    with index.open("rb") as file:
-        pickle.load(file)  # the version
-        end = file.tell()
-    gone = pickle.dumps(_one_more).replace(b"_one_more", b"_moved_away")
-    index.write_bytes(index.read_bytes()[:end] + gone)
-    monkeypatch.setattr(module, "_sources_digest", lambda: "of changed files")
-    assert module.entry(_one_more)(1) == 2
+    monkeypatch.setenv("GPADVISOR_CACHE", "")
+    assert _added(_add, 2) == 42
 
 
-def test_without_a_folder_to_write_to_it_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    class NoFolder:
-        def __init__(self, _: object) -> None:
-            raise RuntimeError("no locator available")
+def test_what_compiled_code_cannot_do_is_an_error_here(place: Path) -> None:
+    assert _added(_count_in_steps, 5) == 42
+    with pytest.raises(RuntimeError, match="_count_in_steps"):
+        _added(_count_in_steps, 0)
+    with pytest.raises(ValueError, match="Numbers"):
+        module.entry(_add)(Numbers(np.zeros(4, dtype=np.int64)[::2]), 1)
 
-    monkeypatch.setattr(module, "_Cache", NoFolder)
-    assert module.entry(_one_more)(1) == 2
+
+@pytest.mark.slow
+def test_the_same_sources_give_the_same_bytes_whatever_processor_and_folder(tmp_path: Path) -> None:
+    from gpadvisor.simulator.__main__ import loop
+
+    script = """if True:
+        import sys
+        from gpadvisor.simulator import __main__, compiled
+        compiled._places = lambda: iter(())
+        sys.stdout.buffer.write(__main__.loop())
+    """
+    again = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONHASHSEED": "7"}, cwd=tmp_path, stdout=subprocess.PIPE, check=True,
+    )  # fmt: skip
+    assert again.stdout == loop()

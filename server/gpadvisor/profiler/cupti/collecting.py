@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ProfileError, ProfileFormatError, ToolFailedError
-from gpadvisor.pipeline.cache import cache_folder
+from gpadvisor.files import cache_folder
 from gpadvisor.profiler.cupti.build import build_library
 from gpadvisor.profiler.cupti.discovery import TIED_SINCE, Cupti, find_cupti
 from gpadvisor.profiler.cupti.host_lines import name_host_frames

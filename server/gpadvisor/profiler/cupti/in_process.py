@@ -17,8 +17,8 @@ from typing import Final, Self
 
 from gpadvisor import store
 from gpadvisor.errors import ProfileError, ToolFailedError, UsageError
+from gpadvisor.files import cache_folder
 from gpadvisor.model.profile import Device, Profile
-from gpadvisor.pipeline.cache import cache_folder
 from gpadvisor.profiler.cupti.build import build_library
 from gpadvisor.profiler.cupti.collecting import collection_variables
 from gpadvisor.profiler.cupti.devices import visible_devices
