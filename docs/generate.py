@@ -69,8 +69,8 @@ _CONSTANTS = """\
 Every number that decides what is told, or that an estimate is multiplied by, from
 `server/gpadvisor/estimators/constants.py`. No rule and no estimator has another fraction, which a test
 checks, as it does that the shares of Table III follow from its speedups. Whole numbers that are part of what
-is looked for (a warp, a factor of unrolling) stand beside it. Where nothing tells which end is nearer, the
-source is *not known*.
+is looked for (a warp, a factor of unrolling) stand beside it. What is known of the hardware is in the machine
+models.
 
 | name | value | source | how |
 |---|---|---|---|

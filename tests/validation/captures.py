@@ -340,6 +340,7 @@ def _print_advice(captures: Captures) -> None:
     print(f"\nadvice beside what the cure gave\n{pairs.HEAD}")
     print(pairs.summary(f"gained {GAIN}x or more", gained))
     print(pairs.summary("gained less", [one for one in found if one.pair.achieved < GAIN]))
+    print(pairs.least_removed(found))
     for one in found:
         low, high = one.ends
         said = f"{one.expected:.2f}x ({low:.2f}-{high:.2f}), place {one.rank}"

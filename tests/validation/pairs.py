@@ -216,6 +216,14 @@ HEAD = (
 )
 
 
+def least_removed(found: Iterable[Outcome]) -> str:
+    """Of what was expected to go, the shares that cures with a gain removed: how many, and the least two."""
+    told = [one for one in found if one.pair.accepted and min(one.pair.achieved, one.expected) >= WORTH]
+    shares = sorted((1 - 1 / one.pair.achieved) / (1 - 1 / one.expected) for one in told)
+    least = ", ".join(f"{share:.2f}" for share in shares[:2])
+    return f"Of what was expected {len(shares)} cures with a gain removed {least} and more"
+
+
 def groups(found: Iterable[Outcome], key: Callable[[Outcome], str]) -> dict[str, list[Outcome]]:
     """Outcomes by a key, in order of the key."""
     parts: dict[str, list[Outcome]] = defaultdict(list)
@@ -368,7 +376,8 @@ def main(arguments: Sequence[str]) -> int:
             by_overlap[value] = outcomes(pairs, note=lambda text: sys.stderr.write(text + "\n"))
     without = [one for _, own in left_out(by_overlap).values() for one in own]
     sys.stdout.write(
-        f"{report(by_overlap[constants.OVERLAP], without)}\n\n{fitted(by_overlap)}\n\n{counted(pairs)}\n"
+        f"{report(by_overlap[constants.OVERLAP], without)}\n\n{fitted(by_overlap)}\n"
+        f"{least_removed(by_overlap[constants.OVERLAP])}\n\n{counted(pairs)}\n"
     )
     return 0
 

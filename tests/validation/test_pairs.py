@@ -14,6 +14,7 @@ from tests.validation.pairs import (
     Outcome,
     Pair,
     fitted,
+    least_removed,
     left_out,
     log_error,
     outcome,
@@ -57,6 +58,14 @@ def test_a_summary_has_the_errors_and_the_bias_of_its_rows() -> None:
     assert text[:2] == ["both", "2"]
     assert [float(value) for value in text[2:6]] == pytest.approx([0.693, 0.347, 0.347, 0.0], abs=0.001)
     assert text[6] == "50"
+
+
+def test_what_cures_removed_of_what_was_expected_counts_those_that_gained() -> None:
+    half = outcome(replace(PAIR, achieved=4 / 3), [suggestion("GPA102", 1.0, 2.0, 2.0)])
+    nothing = outcome(replace(PAIR, achieved=1.0), [suggestion("GPA102", 1.0, 2.0, 2.0)])
+    control = outcome(replace(PAIR, accepted=frozenset()), [suggestion("GPA102", 1.0, 2.0, 2.0)])
+    found = [outcome(PAIR, [suggestion("GPA102", 1.0, 2.0, 2.0)]), half, nothing, control]
+    assert least_removed(found) == "Of what was expected 2 cures with a gain removed 0.50, 1.00 and more"
 
 
 def test_controls_stand_apart_and_promises_on_them_are_counted() -> None:

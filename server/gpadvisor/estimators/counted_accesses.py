@@ -64,7 +64,7 @@ def accesses_cured(
             requests_per_cycle(context, profile),
         )
         behind, dram = behind_l1(profile, sectors, requests), in_dram(profile, sectors, requests)
-        half = constants.MIDDLE * (1 + behind)
+        half = 1 - constants.LEAST_PART * (1 - behind)
         least = {**at_l1, L1_TO_L2: half, L2: half}
         gone = {**at_l1, L1_TO_L2: behind, L2: behind, DRAM: dram}
     bound = relieved_bound(measured_loads(context), least, gone, gone, many_passes.words)

@@ -90,7 +90,7 @@ def gone_adjustment(
     stays = shares[LocalKind.BY_DATA] * _shared_wait(context, blame, weights[LocalKind.BY_DATA], kinds)
     homes = " and ".join(f"{percent(share)} {_HOMES[kind]}" for kind, share in shares.items() if share)
     return Adjustment(
-        low=constants.MIDDLE * (part - stays),
+        low=constants.LEAST_PART * (part - stays),
         expected=part - stays + constants.REUSED * (1 - part),
         high=1.0,
         reason=f"of the matched stalls are due to: {homes}. All of these go"

@@ -27,7 +27,7 @@ from gpadvisor.model.advice import Adjustment, Match, StaticSite
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.program import Function
 
-_ENDS: Final = (constants.MIDDLE, constants.MOST_OF, 1.0)
+_ENDS: Final = (constants.LEAST_PART, constants.MOST_OF, 1.0)
 """Of the instructions that skip ahead, those that go at the low end, expected, and at the high end."""
 _TITLE: Final = "random states skip ahead to a sequence for each thread"
 _OTHERWISE: Final = (

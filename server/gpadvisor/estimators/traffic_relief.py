@@ -131,7 +131,7 @@ def transactions_gone(waste: float | None) -> Adjustment:
             "stalls (one kernel, ExaTENSOR)",
         )
     return Adjustment(
-        low=constants.MIDDLE * waste,
+        low=constants.LEAST_PART * waste,
         expected=waste,
         high=1.0,
         reason=f"{percent(waste)} of the transactions are waste by the report's counts",

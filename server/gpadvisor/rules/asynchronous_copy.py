@@ -141,7 +141,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         adjustments=(
             Adjustment(
                 low=0.0,
-                expected=constants.MIDDLE,
+                expected=constants.AHEAD,
                 high=1.0,
                 reason="how much of a copy is there when it is needed is not known before it is tried",
             ),

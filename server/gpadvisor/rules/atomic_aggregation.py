@@ -254,7 +254,7 @@ def _gone(profile: KernelProfile, atomic: Atomic) -> float:
     warps = max(1.0, profile.launch.threads_per_block / threads_per_warp(profile))
     if atomic.words is not None and atomic.warps:
         left = atomic.words * profile.launch.blocks / (atomic.warps * (atomic.threads or 1.0))
-        return max(constants.MIDDLE, 1 - left)  # of fewer blocks where they have few elements each
+        return max(constants.LEAST_PART, 1 - left)  # of fewer blocks where they have few elements each
     if _meets(atomic):
         return 1 - 1 / ((atomic.threads or 1.0) * (1.0 if atomic.returns else warps))
     if atomic.threads is not None and atomic.threads < constants.MEETING:  # the warp has added up already
@@ -377,7 +377,7 @@ def _in_warp(worst: Atomic, language: Language) -> str:
 def _adjustment(gone: float, worst: Atomic) -> Adjustment:
     counted = "counted" if worst.meeting is not None else "not counted"
     return Adjustment(
-        low=constants.MIDDLE * gone,
+        low=constants.LEAST_PART * gone,
         expected=gone,
         high=1.0,
         reason=f"{percent(gone)} of the operations need not be sent (how many meet was {counted})",

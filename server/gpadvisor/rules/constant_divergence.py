@@ -134,7 +134,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         else regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=(
             Adjustment(
-                low=constants.MIDDLE,
+                low=constants.LEAST_PART,
                 expected=constants.MOST_OF,
                 high=1.0,
                 reason="loads from elsewhere have a latency, too",

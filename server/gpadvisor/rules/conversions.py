@@ -159,7 +159,7 @@ def _matched(context: KernelContext, worst: _Found, rows: Mask | None, load: flo
         else regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=(
             Adjustment(
-                low=constants.MIDDLE,
+                low=constants.LEAST_PART,
                 expected=constants.MOST_OF,
                 high=1.0,
                 reason="what is done instead takes its time, too",
@@ -218,7 +218,7 @@ def _summed(function: Function, counts: Values, found: Conversions) -> _Found | 
     if not total:
         return None
     left = len(found.sums) * float(counts[0]) / total
-    if left > constants.MIDDLE:
+    if left > constants.MAJORITY:
         return None
     sums = "the sum" if len(found.sums) == 1 else f"the {len(found.sums)} sums"
     return _Found(
@@ -238,7 +238,10 @@ def _short(
     if found.from_shared is not None:
         grown = _FLOAT_BYTES / found.from_shared
         left = _elements_stored(function, counts, found.from_shared) / total
-        if left < constants.MIDDLE and max(units.get(one, 0.0) for one in (L1, L1_DATA)) * grown < units[_XU]:
+        if (
+            left < constants.MAJORITY
+            and max(units.get(one, 0.0) for one in (L1, L1_DATA)) * grown < units[_XU]
+        ):
             return _Found(
                 function=function,
                 indices=found.short,

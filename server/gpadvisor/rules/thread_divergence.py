@@ -106,7 +106,7 @@ from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile, Launch
 
 _CODE: Final = "GPA109"
-_ENDS: Final = (constants.MIDDLE, constants.MOST_OF, 1.0)
+_ENDS: Final = (constants.LEAST_PART, constants.MOST_OF, 1.0)
 """Shares of the idle threads' instructions that go: at the low end, expected, and at the high end."""
 _SPARED: Final = (constants.MOST_OF, 1.0, 1.0)
 """The same where these threads need not be launched."""
@@ -174,7 +174,7 @@ def _thrown_away(context: KernelContext, profile: KernelProfile, blame: Blame, i
     if share(blame, by_place(blame, causes(blame), list(places))) < constants.NOTABLE:
         return None
     least = {
-        (function.id, index): max(constants.MIDDLE * part, found.warps[index])
+        (function.id, index): max(constants.LEAST_PART * part, found.warps[index])
         for index, part in found.shares.items()
     }
     between = {place: constants.MIDDLE * (least[place] + part) for place, part in places.items()}

@@ -130,7 +130,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             relief.resource: relief.remaining
             for relief in freed(context, {at: end * some for at, some in gone.items()})
         }
-        for end in (constants.MIDDLE, 1.0)
+        for end in (constants.LEAST_PART, 1.0)
     ]
     total = sum(len(run.indices) for _, run in runs)
     after = sum(-(-len(run.indices) // run.per_access) for _, run in runs)

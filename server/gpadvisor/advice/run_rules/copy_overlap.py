@@ -70,7 +70,7 @@ def _match(facts: RunFacts) -> Iterator[RunMatch]:
                 continue
             number = f"{len(mine):,} {'copy' if len(mine) == 1 else 'copies'} {words}"
             takes = f"{'takes' if len(mine) == 1 else 'take'} {milliseconds(int(alone.sum()))}"
-            expected = hidden * float(constants.MIDDLE)
+            expected = hidden * float(constants.HALVED)
             yield RunMatch(
                 place=place,
                 calls=len(mine),

@@ -81,11 +81,11 @@ def _match(facts: RunFacts) -> Iterator[RunMatch]:
                 "Launch what repeats as a CUDA graph, or more work in each launch; keep the host's own work"
                 " away from there."
             ),
-            low_ns=expected * float(constants.MIDDLE),
+            low_ns=expected * float(constants.HALVED),
             expected_ns=expected,
             high_ns=gap,
             reasons=(
-                f"low: {milliseconds(expected * float(constants.MIDDLE))}, as with two launches in one",
+                f"low: {milliseconds(expected * float(constants.HALVED))}, as with two launches in one",
                 f"expected: {milliseconds(expected)}, gaps while the host is in calls of CUDA",
                 f"high: {milliseconds(gap)}, all of these gaps",
             ),
