@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections import Counter
 from functools import cache
 
 from docs import figures
@@ -37,6 +38,24 @@ def test_codes_of_rules_stand_in_the_rules() -> None:
         and not name.startswith("advice/run_rules/")
     ]
     assert not elsewhere
+
+
+OTHER_PERCENTS = {"estimators/contention.py": 4, "gate/formats.py": 1, "report/words.py": 1}
+"""Ranges that share one sign, a change with its sign and its band, and an expression that finds percents."""
+
+
+def test_percents_are_written_in_one_place() -> None:
+    found: Counter[str] = Counter()
+    for name, tree in _trees().items():
+        for text in (node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)):
+            for value, after in zip(text.values, [*text.values[1:], None], strict=True):
+                if isinstance(value, ast.FormattedValue) and (
+                    (value.format_spec is not None and "%" in ast.unparse(value.format_spec))
+                    or (isinstance(after, ast.Constant) and re.match(r" ?%(?![A-Za-z])", str(after.value)))
+                ):
+                    found[name] += 1
+    assert found.pop("model/figures.py") == 1
+    assert found == OTHER_PERCENTS
 
 
 STARTERS = re.compile(

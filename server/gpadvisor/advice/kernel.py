@@ -35,6 +35,7 @@ from gpadvisor.model.advice import (
     Utilisation,
 )
 from gpadvisor.model.blame import Coverage
+from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device, Evidence
 from gpadvisor.model.stalls import NO_WAIT, StallClass
@@ -225,7 +226,7 @@ def _limit(context: KernelContext, facts: _Seen, matches: Sequence[EstimatedMatc
 def _hidden_text(context: KernelContext, finding: EstimatedMatch) -> str:
     """What a finding below the thresholds stands on."""
     total = 0 if context.blame is None else context.blame.total_samples
-    part = f"{100 * finding.matched_samples / total:.1f} % of samples" if total else "no samples"
+    part = f"{percent(finding.matched_samples / total)} of samples" if total else "no samples"
     return part if finding.estimate is None else f"{part}, expected {finding.estimate.expected:.3f}x"
 
 
@@ -237,12 +238,14 @@ def _sectors(context: KernelContext) -> str | None:
         return None
     text = (
         f"all global accesses take {traffic.sectors / 1e6:,.1f} M sectors against an ideal of "
-        f"{traffic.ideal_sectors / 1e6:,.1f} M ({100 * traffic.waste:.1f} % too many)"
+        f"{traffic.ideal_sectors / 1e6:,.1f} M ({percent(traffic.waste)} too many)"
     )
     if traffic.worst_place is None:
         return text
     share = 100 * traffic.worst_sectors / traffic.sectors
-    return f"{text}, of which the worst place, {traffic.worst(context.program)}, requests {share:.1f} %"
+    return (
+        f"{text}, of which the worst place, {traffic.worst(context.program)}, requests {percentage(share, 1)}"
+    )
 
 
 def _name(context: KernelContext, demangled: str | None) -> str:

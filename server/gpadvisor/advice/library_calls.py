@@ -10,6 +10,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.library_code import library_loops
 from gpadvisor.evidence.queries import kernel_functions, location_text, loop_indices
 from gpadvisor.model.blame import NO_INDEX, Blame
+from gpadvisor.model.figures import percentage
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.program import Function
 
@@ -32,7 +33,7 @@ def library_call(context: KernelContext) -> str:
         if samples > constants.MAJORITY * blame.total_samples:
             part = 100 * samples / blame.total_samples
             library = inside[place].file.replace("\\", "/").rpartition("/")[2]
-            return f"{part:.0f} % of the samples are in {library}, which {location_text(place)} calls"
+            return f"{percentage(part)} of the samples are in {library}, which {location_text(place)} calls"
     return ""
 
 

@@ -20,6 +20,7 @@ from gpadvisor.model.advice import (
     Suggestion,
     Utilisation,
 )
+from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.profile import RuleResult
 from gpadvisor.model.stalls import NO_WAIT
 
@@ -230,7 +231,7 @@ def _stall(rule: RuleResult, ours: OurSide) -> RuleComparison:
         if any(spot.reason == reason for spot in suggestion.hotspots)
     ]
     codes = [cure.code for cure in cures if cure.speedup is not None]
-    about = f"{reason} has {100 * share:.1f} % of our samples, number {rank} of the reasons to wait"
+    about = f"{reason} has {percent(share)} of our samples, number {rank} of the reasons to wait"
     if codes:
         about += f"; {', '.join(codes)} would lessen it"
     return _result(rule, AGREES if rank <= _LEADING_STALLS else DISAGREES, codes, about)
@@ -243,11 +244,11 @@ def _occupancy(rule: RuleResult, ours: OurSide) -> RuleComparison:
         return _result(rule, NOT_COMPARABLE, (), "block size or registers are not known here")
     limited = occupancy.limiter is not None
     uneven = occupancy.achieved is not None and occupancy.achieved < _EVEN * occupancy.theoretical
-    text = f"ours: {100 * occupancy.theoretical:.0f} % in theory"
+    text = f"ours: {percent(occupancy.theoretical, 0)} in theory"
     if occupancy.limiter is not None:
         text += f", limited by {occupancy.limiter}"
     if occupancy.achieved is not None:
-        text += f", {100 * occupancy.achieved:.0f} % achieved"
+        text += f", {percent(occupancy.achieved, 0)} achieved"
     about = ours.twins.get(_OCCUPANCY, ())
     codes = [suggestion.code for suggestion in ours.suggestions if suggestion.code in about]
     if limited and not codes:
@@ -266,7 +267,7 @@ def _issue_slots(rule: RuleResult, ours: OurSide) -> RuleComparison:
         return _result(rule, NOT_COMPARABLE, (), "neither samples nor issue counters")
     low = used < constants.BUSY_PERCENT
     raised = rule.kind not in _SILENT_KINDS
-    text = f"schedulers issue in {used:.0f} % of cycles ({basis})"
+    text = f"schedulers issue in {percentage(used)} of cycles ({basis})"
     return _result(rule, AGREES if low == raised else DISAGREES, (), text)
 
 
@@ -275,7 +276,7 @@ def _bottleneck(rule: RuleResult, ours: OurSide) -> RuleComparison:
     if not ours.utilisations:
         return _result(rule, NOT_COMPARABLE, (), "the report has no throughput metric")
     busiest = ours.utilisations[0]
-    text = f"the busiest unit is {busiest.name} with {busiest.percent:.0f} % ({busiest.metric})"
+    text = f"the busiest unit is {busiest.name} with {percentage(busiest.percent)} ({busiest.metric})"
     sentence = f"{rule.title or ''} {rule.message}".lower()
     if "greater than 80" in sentence or "high throughput" in sentence:
         agrees = busiest.percent >= _HIGH_PERCENT
@@ -297,7 +298,7 @@ def _pipes(rule: RuleResult, ours: OurSide) -> RuleComparison:
     if not pipes:
         return _result(rule, NOT_COMPARABLE, (), "the report has no pipe metric that is known here")
     busiest = max(pipes, key=lambda entry: entry.percent)
-    text = f"the busiest pipe is {busiest.name} with {busiest.percent:.0f} % ({busiest.metric})"
+    text = f"the busiest pipe is {busiest.name} with {percentage(busiest.percent)} ({busiest.metric})"
     sentence = f"{rule.title or ''} {rule.message}".lower()
     if "under-utilized" in sentence or "low utilization" in sentence:
         return _result(rule, AGREES if busiest.percent < constants.BUSY_PERCENT else DISAGREES, (), text)

@@ -10,6 +10,7 @@ from typing import Final
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.interval import Z_95
 from gpadvisor.model.advice import SampleSummary
+from gpadvisor.model.figures import percent
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Evidence
 
@@ -79,7 +80,7 @@ def _own(context: KernelContext, samples: SampleSummary) -> Sequence[Problem]:
             Problem(
                 ProblemCode.FEW_SAMPLES,
                 f"only {samples.total:,} samples: a share of 10 % is known to about "
-                f"+-{100 * half:.1f} %; {_how_to_get_more(context, samples.total)}",
+                f"+-{percent(half)}; {_how_to_get_more(context, samples.total)}",
             )
         )
     if samples.external > _EXTERNAL_SHARE * samples.total:

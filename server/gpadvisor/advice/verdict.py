@@ -20,7 +20,7 @@ from gpadvisor.model.advice import (
     Suggestion,
     Utilisation,
 )
-from gpadvisor.model.figures import gain, part_of_run
+from gpadvisor.model.figures import gain, part_of_run, percent, percentage
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence, KernelProfile
 from gpadvisor.model.stalls import NO_WAIT
@@ -114,7 +114,7 @@ def limit_of(
     """
     unit = limiting(utilisations)
     if unit is not None and evidence is not Evidence.STATIC:
-        return Limit(unit_words(unit), f" at {unit.percent:.0f} % of its peak")
+        return Limit(unit_words(unit), f" at {percentage(unit.percent)} of its peak")
     by_counters = _by_counters(utilisations, occupancy)
     few = 0 < samples.total < _ENOUGH and by_counters is not UNKNOWN
     if evidence is Evidence.COUNTED or few:
@@ -125,14 +125,14 @@ def limit_of(
     if not waiting:
         return Limit("the work itself", ": warps issue or are ready in every sample")
     latency = samples.active / samples.total < _ISSUE_BOUND
-    first, *further = (f"{row.plain} ({100 * row.samples / samples.total:.0f} %" for row in waiting[:2])
+    first, *further = (f"{row.plain} ({percent(row.samples / samples.total, 0)}" for row in waiting[:2])
     busiest = max(utilisations, key=lambda entry: entry.percent, default=None)
     busy = busiest is not None and busiest.percent >= constants.BUSY_PERCENT
     if latency and not busy:
         behind = behind or _few_warps(occupancy, constants.FEW_WARPS)
     first = f"{behind}; {first}" if behind else first
     if busiest is not None and busy:
-        unit_at = f"{unit_words(busiest)} at {busiest.percent:.0f} % of its peak"
+        unit_at = f"{unit_words(busiest)} at {percentage(busiest.percent)} of its peak"
         limit = Limit("several things", f": {unit_at}, {first} of the samples)")
     elif latency or not further:
         limit = Limit("latency", f": {first} of the samples)")
@@ -148,7 +148,7 @@ def _by_counters(utilisations: Sequence[Utilisation], occupancy: Occupancy | Non
     busiest = max(utilisations, key=lambda entry: entry.percent, default=None)
     if busiest is None:
         return UNKNOWN
-    load = f"{busiest.percent:.0f} % of its peak ({unit_words(busiest)})"
+    load = f"{percentage(busiest.percent)} of its peak ({unit_words(busiest)})"
     busy = busiest.percent >= constants.BUSY_PERCENT
     few = _few_warps(occupancy, constants.MAJORITY if busy else constants.BUSY_PERCENT / 100)
     warps = f", and {few}" if few and (not busy or busiest.name in {DRAM, L2}) else ""
@@ -174,7 +174,7 @@ def _few_warps(occupancy: Occupancy | None, few: float) -> str:
         keeps = "the grid is small"
     elif keeps in {BLOCKS, WARPS}:
         keeps = "the size of its blocks"
-    return f"an SM holds {100 * held:.0f} % of the warps it could" + (f" ({keeps})" if keeps else "")
+    return f"an SM holds {percent(held, 0)} of the warps it could" + (f" ({keeps})" if keeps else "")
 
 
 def beside_the_launch(

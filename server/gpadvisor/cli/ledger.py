@@ -14,6 +14,7 @@ from gpadvisor.cli import options
 from gpadvisor.cli.messages import say
 from gpadvisor.errors import UsageError
 from gpadvisor.files import append_whole, read_file
+from gpadvisor.model.figures import percent
 
 if TYPE_CHECKING:
     from gpadvisor.gate.ledger import PredictionOutcome, RuleRecord
@@ -115,7 +116,7 @@ def _text(records: Sequence[RuleRecord], outcomes: Sequence[PredictionOutcome]) 
         else []
     )
     if alone:
-        lines.append(f"{inside} of {alone} outcomes lie in the range ({100 * inside / alone:.0f} %).")
+        lines.append(f"{inside} of {alone} outcomes lie in the range ({percent(inside / alone, 0)}).")
     if joint := len(outcomes) - alone:
         lines.append(f"{joint} more are of changes that answered several suggestions at once.")
     return "\n".join(lines) + "\n"

@@ -31,9 +31,10 @@ from gpadvisor.evidence.arrays import same_array
 from gpadvisor.evidence.callers import is_chosen_by_callers_data, is_searched
 from gpadvisor.evidence.library_code import in_library_loop
 from gpadvisor.evidence.measured import Values, executed_warps, shared_bytes
-from gpadvisor.evidence.queries import by_instruction, by_stall, causes, counted, line_text, percent
+from gpadvisor.evidence.queries import by_instruction, by_stall, causes, counted, line_text
 from gpadvisor.evidence.traffic import Place, Traffic
 from gpadvisor.model.blame import Blame
+from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import BANK_ROW_BYTES, SECTOR_BYTES, WARP, WIDEST_BYTES

@@ -17,8 +17,9 @@ from gpadvisor.estimators.utilisation import PIPES, measured_loads
 from gpadvisor.evidence.double_excursions import DOUBLE_SUM, mixes_precision
 from gpadvisor.evidence.exact_doubles import exact_doubles
 from gpadvisor.evidence.patterns import CodeSequence, is_slow_on, math_sequences
-from gpadvisor.evidence.queries import counted, kernel_functions, line_text, percent
+from gpadvisor.evidence.queries import counted, kernel_functions, line_text
 from gpadvisor.model.advice import StaticSite
+from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe
 from gpadvisor.model.language import Language
@@ -166,8 +167,8 @@ def busy_advice(functions: tuple[Function, ...], doubles: _Doubles, language: La
     elif not changes:
         changes.append("keep sums, variables and constants in float where the result bears it")
     problem = (
-        f"The pipe of double precision, which is slow on this GPU, is busy for {doubles.percent:.0f} % of "
-        f"the time in a kernel of floats, most of it at {_list(places)}: "
+        f"The pipe of double precision, which is slow on this GPU, is busy for {percentage(doubles.percent)} "
+        f"of the time in a kernel of floats, most of it at {_list(places)}: "
     )
     return problem, f"{', '.join(changes[:-1])}{' and ' if changes[:-1] else ''}{changes[-1]}."
 

@@ -26,6 +26,7 @@ from gpadvisor.estimators.utilisation import (
     TEXTURE,
 )
 from gpadvisor.model.advice import Relief, Utilisation
+from gpadvisor.model.figures import percent, percentage
 
 _PARTS: Final = {
     L1: (L1_DATA, L1_REQUESTS, L1_TO_L2),
@@ -60,13 +61,13 @@ def cap_speedup(measured: Sequence[Utilisation], relieves: Sequence[Relief], *, 
     peak = 1.0 if best else max(constants.PRACTICAL_PEAK, busiest.load)
     text = unit_text(after.unit)
     if after.left < 1:
-        text += f", of which {100 * after.left:.0f} % would be left"
+        text += f", of which {percent(after.left, 0)} would be left"
     return Cap(max(1.0, peak / after.load), text)
 
 
 def unit_text(unit: Utilisation) -> str:
     """A unit and how full it is, with the metric that says so."""
-    return f"{unit.name} is at {unit.percent:.0f} % of its peak ({unit.metric})"
+    return f"{unit.name} is at {percentage(unit.percent)} of its peak ({unit.metric})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from gpadvisor.evidence.measured import executed_warps
 from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.machine.timing import timing_of
 from gpadvisor.model.advice import MeasuredBound
+from gpadvisor.model.figures import percent
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import SECTOR_BYTES
 from gpadvisor.model.profile import KernelProfile
@@ -106,7 +107,7 @@ def without_contention(context: KernelContext, profile: KernelProfile, held: Con
         low=1 / (least + busy + long + shared),
         expected=1 / max(expected, constants.LEAST_TIME),
         high=1 / max(most, other, short, constants.LEAST_TIME),
-        reason=f"{held.words}, while no unit is busier than {100 * busy:.0f} % on average; added up first, "
+        reason=f"{held.words}, while no unit is busier than {percent(busy, 0)} on average; added up first, "
         f"they keep the slice for {100 * middle:.2g} % of the present time ({100 * most:.2g} to "
         f"{100 * least:.2g} %), the busiest other unit works for {100 * other:.2g} %, and the loads of a "
         f"warp, one after the other, take {100 * mean:.2g} %",

@@ -17,6 +17,7 @@ from gpadvisor.evidence.loops import loop_facts, measured_trips
 from gpadvisor.evidence.measured import executed_warps
 from gpadvisor.evidence.queries import counted, kernel_function, location_text
 from gpadvisor.model.advice import Match, ParallelTarget, StaticSite
+from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
@@ -86,7 +87,7 @@ def one_warp(
         f"that has room for {sm.max_warps.value}, and no more blocks are there to come"
     )
     return Match(
-        title=f"{blocks} of one warp keep an SM at {100 * held / most:.0f} % of its warps",
+        title=f"{blocks} of one warp keep an SM at {percent(held / most, 0)} of its warps",
         cure=f"{cure}: the rows or passes that it does one after the other.",
         advice=f"{cure}: {holds}.",
         regions=(),

@@ -17,9 +17,10 @@ from gpadvisor.estimators.utilisation import ADU_PIPE, CONSTANT_CACHE, L1_DATA, 
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.lanes import wavefronts
 from gpadvisor.evidence.measured import Values
-from gpadvisor.evidence.queries import by_place, causes, percent, regions, samples
+from gpadvisor.evidence.queries import by_place, causes, regions, samples
 from gpadvisor.model.advice import Adjustment, Match
 from gpadvisor.model.blame import Blame
+from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import MemorySpace, Pipe
 from gpadvisor.model.program import Program

@@ -19,10 +19,11 @@ from gpadvisor.estimators.local_memory import (
 )
 from gpadvisor.estimators.utilisation import DRAM, L1_DATA, L1_TO_L2, L2
 from gpadvisor.evidence.measured import executed_warps, metric
-from gpadvisor.evidence.queries import kernel_functions, percent, samples
+from gpadvisor.evidence.queries import kernel_functions, samples
 from gpadvisor.evidence.traffic import kernel_traffic
 from gpadvisor.model.advice import Adjustment, Relief
 from gpadvisor.model.blame import Blame
+from gpadvisor.model.figures import percent
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import SECTORS_PER_LINE
 from gpadvisor.model.profile import KernelProfile

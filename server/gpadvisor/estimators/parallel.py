@@ -34,8 +34,8 @@ from gpadvisor.estimators.utilisation import (
     loads,
     measured_loads,
 )
-from gpadvisor.evidence.queries import percent
 from gpadvisor.model.advice import Estimate, Match, ParallelTarget, Relief, Utilisation
+from gpadvisor.model.figures import percent
 from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS, KernelProfile
 from gpadvisor.model.stalls import StallClass
 
@@ -254,12 +254,10 @@ def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Ran
         ],
     )
     if measured:
-        result.reasons.append(f"the units they share then take {100 * units:.0f} % of the active time of now")
+        result.reasons.append(f"the units they share then take {percent(units, 0)} of the active time of now")
     if outside > constants.ANY_END:
-        stays = "stays" if left == outside else "goes" if left == 0 else f"falls to {100 * left:.1f} %"
-        result.reasons.append(
-            f"{100 * outside:.1f} % of the elapsed time passes without a warp, which {stays}"
-        )
+        stays = "stays" if left == outside else "goes" if left == 0 else f"falls to {percent(left)}"
+        result.reasons.append(f"{percent(outside)} of the elapsed time passes without a warp, which {stays}")
     return result
 
 
@@ -321,7 +319,7 @@ def _share_between_configurations(result: Range, context: KernelContext) -> None
     result.low = min(result.low, 1.0)
     result.reasons.append(
         f"samples of {count:.0f} launch configurations that cannot be told apart: the change is for one of"
-        f" them, with {100 * share:.0f} % of the launches' time, and may be none for the others"
+        f" them, with {percent(share, 0)} of the launches' time, and may be none for the others"
     )
 
 

@@ -19,11 +19,11 @@ from gpadvisor.evidence.queries import (
     kernel_functions,
     line_text,
     loop_indices,
-    percent,
     regions,
     share,
 )
 from gpadvisor.model.advice import Adjustment, Match, StaticSite
+from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.program import Function
 

@@ -17,6 +17,7 @@ from gpadvisor.estimators.elapsed import active_share, whole
 from gpadvisor.estimators.interval import wilson
 from gpadvisor.estimators.utilisation import active_loads
 from gpadvisor.model.advice import Adjustment, Estimate, Match, MeasuredBound, Relief, Utilisation
+from gpadvisor.model.figures import percent
 from gpadvisor.model.profile import Evidence
 
 
@@ -127,7 +128,7 @@ def _say_units(
         return
     text = unit_text(busiest.unit)
     if time_left.busy < time_left.busy_now:
-        text += f", then units work {100 * time_left.busy:.0f} % of the present time"
+        text += f", then units work {percent(time_left.busy, 0)} of the present time"
         if after.unit is not busiest.unit:
             text += f" ({unit_text(after.unit)})"
     result.reasons.append(
@@ -147,7 +148,7 @@ def _over_elapsed(result: Range, context: KernelContext) -> None:
         whole(value, share) for value in (result.low, result.expected, result.high)
     )
     result.reasons.append(
-        f"warps are there for {100 * share:.0f} % of the elapsed cycles, so the kernel gains "
+        f"warps are there for {percent(share, 0)} of the elapsed cycles, so the kernel gains "
         f"1 / ({1 - share:.3f} + {share:.3f} / S) = {result.expected:.3f}"
     )
 
@@ -174,7 +175,7 @@ def _adjustment_reason(entry: Adjustment) -> str:
 
 def ends_text(entry: Adjustment) -> str:
     """The factors of an adjustment in percent: ``expected 63 %, at least 22 %, at most 106 %``."""
-    low, expected, high = (f"{100 * value:.0f} %" for value in (entry.low, entry.expected, entry.high))
+    low, expected, high = (f"{percent(value, 0)}" for value in (entry.low, entry.expected, entry.high))
     return f"expected {expected}, at least {low}, at most {high}"
 
 
@@ -198,7 +199,7 @@ def _say_chance(result: Range, total: int, removed: float) -> None:
     if (chance.high - chance.low) * total > constants.ANY_END * total:
         result.reasons.append(
             f"{total} samples put the share removed between {100 * chance.low:.1f} and "
-            f"{100 * chance.high:.1f} % (95 % Wilson interval)"
+            f"{percent(chance.high)} (95 % Wilson interval)"
         )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from gpadvisor.estimators.caps import busiest_after, unit_text
 from gpadvisor.estimators.utilisation import L1_DATA, L1_REQUESTS, PIPES
 from gpadvisor.model.advice import MeasuredBound, Relief, Utilisation
+from gpadvisor.model.figures import percent
 from gpadvisor.model.instruction import Pipe
 
 Left = Mapping[str, float]
@@ -47,7 +48,7 @@ def relieved_bound(
         high=max(current.load / high.load, middle),
         reason=f"{what}; {unit_text(current.unit)}, then "
         f"{'still it' if then.unit.name == current.unit.name else then.unit.name} limits, at "
-        f"{100 * then.load:.0f} % of the present time ({then.unit.metric})",
+        f"{percent(then.load, 0)} of the present time ({then.unit.metric})",
     )
 
 

@@ -15,6 +15,7 @@ from gpadvisor.estimators.ranges import measured_range, sampled_range, speedup
 from gpadvisor.estimators.utilisation import ISSUE
 from gpadvisor.model.advice import Estimate, Match, Relief
 from gpadvisor.model.blame import Blame
+from gpadvisor.model.figures import percent
 from gpadvisor.model.stalls import StallClass
 
 _COUNTED: Final = (
@@ -45,7 +46,7 @@ def stall_elimination(context: KernelContext, match: Match) -> Estimate:
     result = sampled_range(context, match, total, lambda factor: (matched + contending) * factor, relieves)
     if contending > constants.ANY_END * total:
         result.reasons.append(
-            f"{100 * (1 - issue_left):.0f} % of the issued instructions go with it, and with them "
+            f"{percent(1 - issue_left, 0)} of the issued instructions go with it, and with them "
             f"{contending:.0f} samples of other instructions that waited for their turn"
         )
     return result.ordered(paper, text)

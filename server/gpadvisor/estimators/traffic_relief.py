@@ -17,9 +17,9 @@ from gpadvisor.estimators.utilisation import (
     MEMORY_RESOURCES,
     utilisations,
 )
-from gpadvisor.evidence.queries import percent
 from gpadvisor.evidence.traffic import Traffic
 from gpadvisor.model.advice import Adjustment, Relief, Utilisation
+from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.profile import Evidence, KernelProfile
 
 _RECEIVED: Final = "lts__xbar2lts_cycles_active"
@@ -37,7 +37,7 @@ def full_unit(profile: KernelProfile) -> Utilisation | None:
 def limit_words(unit: Utilisation) -> str:
     """A full unit with the counter that says so."""
     name = "L1 throughput" if unit.name in {L1, *L1_PARTS} else f"{unit.name} throughput"
-    return f"{name}, at {unit.percent:.0f} % of its peak ({unit.metric})"
+    return f"{name}, at {percentage(unit.percent)} of its peak ({unit.metric})"
 
 
 def load_words(unit: Utilisation) -> str:

@@ -10,8 +10,9 @@ from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import LaunchShape, held_warps, idle_share, shape
 from gpadvisor.evidence.launches import Freedom
-from gpadvisor.evidence.queries import counted, percent
+from gpadvisor.evidence.queries import counted
 from gpadvisor.model.advice import Adjustment, Match, ParallelTarget
+from gpadvisor.model.figures import percent
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile
 

@@ -25,11 +25,12 @@ from gpadvisor.evidence.measured import (
     registers_per_thread,
     shared_bytes,
 )
-from gpadvisor.evidence.queries import Rows, line_text, percent
+from gpadvisor.evidence.queries import Rows, line_text
 from gpadvisor.evidence.reordering import may_write
 from gpadvisor.evidence.rolled_loops import UNROLL
 from gpadvisor.model.advice import Region
 from gpadvisor.model.blame import Blame
+from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId, LoopId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.language import Language

@@ -297,11 +297,6 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def percent(part: float) -> str:
-    """A share as a reader expects it: ``12.3 %``."""
-    return f"{100.0 * part:.1f} %"
-
-
 def static_match(
     code: str,
     *,

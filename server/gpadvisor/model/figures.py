@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Speedups in figures, the same in every output: no more digits than the interval supports."""
+"""Speedups and shares in figures, the same in every output: no more digits than the interval supports."""
 
 from __future__ import annotations
 
@@ -32,9 +32,29 @@ def factor(value: float, places: int | None = None) -> str:
     return digits if digits == UNBOUNDED else f"{digits}x"
 
 
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share in percent, ``12.3 %``, or a dash where it is not known."""
+    return "-" if share is None or not math.isfinite(share) else percentage(100 * share, digits)
+
+
+def percentage(value: float, digits: int = 0) -> str:
+    """What is in percent already, as Nsight Compute counts the load of a unit: ``94 %``."""
+    return f"{value:.{digits}f} %"
+
+
+def short_percent(share: float) -> str:
+    """``21 %``; one digit behind the point below ten, and ``<0.1 %`` where the first would be zero."""
+    hundred = 100 * share
+    if not math.isfinite(hundred):
+        return "? %"
+    if 0 < hundred < 0.1:
+        return "<0.1 %"
+    return percentage(hundred, 0 if hundred >= 10 or hundred == 0 else 1)
+
+
 def part_of_run(share: float) -> str:
     """``the first 7 %``."""
-    return "less than the first 1 %" if share < 0.005 else f"the first {100 * share:.0f} %"
+    return "less than the first 1 %" if share < 0.005 else f"the first {percent(share, 0)}"
 
 
 def places(estimate: Estimate) -> int:

@@ -21,8 +21,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.stall_elimination import issue_relief
 from gpadvisor.model.advice import Estimate
 from gpadvisor.model.estimate import EstimateCap
-from gpadvisor.model.figures import factor
-from gpadvisor.report.words import percent
+from gpadvisor.model.figures import factor, percent
 from gpadvisor.views.potential.build import potential
 from gpadvisor.views.potential.model import Potential
 from gpadvisor.views.potential.saved import bounding

@@ -19,6 +19,7 @@ from gpadvisor.analyzer.line_recovery import Recovery, recover_lines
 from gpadvisor.cubin import demangle, read_cubin
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.evidence.queries import kernel_function
+from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import EXTERNAL, KernelProfile, Profile, RecoveredLines, source_text
@@ -31,7 +32,7 @@ from gpadvisor.pipeline.sources import local as local_sources
 from gpadvisor.pipeline.sources.kernels import Definition, KernelSources, told_by_name
 from gpadvisor.pipeline.sources.named import named_sources, texts_now
 from gpadvisor.report.names import base_name, parameters
-from gpadvisor.report.words import percent, shorten
+from gpadvisor.report.words import shorten
 
 _MAX_TRIED: Final = 6
 """Sources that define one kernel's name and are compiled for it."""

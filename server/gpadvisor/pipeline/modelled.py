@@ -11,6 +11,7 @@ from typing import Final
 from gpadvisor import store
 from gpadvisor.cubin import demangle
 from gpadvisor.errors import UsageError
+from gpadvisor.model.figures import percent
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import KernelProfile, Profile, source_text
@@ -126,7 +127,7 @@ def _share_of(kernel: str, progress: Progress) -> Callable[[float], None]:
     progress(f"simulating {name}")  # the first one of an installation compiles the inner loop, too
 
     def say(share: float) -> None:
-        progress(f"simulating {name}: {share:.0%}")
+        progress(f"simulating {name}: {percent(share, 0)}")
 
     return say
 

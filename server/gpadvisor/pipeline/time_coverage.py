@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpadvisor.advice.launches import KernelKey, kernel_key, time_shares
+from gpadvisor.model.figures import percent
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import KernelProfile, Profile
 from gpadvisor.report.names import base_name, core_name, short_name
-from gpadvisor.report.words import clean, percent
+from gpadvisor.report.words import clean
 
 _NAME_WIDTH: Final = 60
 _NAMES: Final = 2

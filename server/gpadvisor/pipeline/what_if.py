@@ -22,6 +22,7 @@ from gpadvisor.estimators.context import WhatIf
 from gpadvisor.estimators.ranges import factors
 from gpadvisor.machine import code_form
 from gpadvisor.model.advice import Estimate, KernelAdvice, ParallelTarget, Suggestion
+from gpadvisor.model.figures import percent
 from gpadvisor.model.fix import Fix, apply_edits, moved_line
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Program
@@ -246,7 +247,8 @@ def _barriers(case: _Case, finding: EstimatedMatch, estimate: Estimate) -> Estim
     changed = _estimate(estimate, expected, "no waiting at barriers")
     reasons = [f"simulated, no waiting at barriers: {whole:.3f}x"]
     reasons += [
-        f"{one.reason} (expected {one.expected:.0%} of that gain)" for one in finding.match.adjustments
+        f"{one.reason} (expected {percent(one.expected, 0)} of that gain)"
+        for one in finding.match.adjustments
     ]
     return replace(
         changed,

@@ -11,12 +11,12 @@ from gpadvisor.analyzer.places import is_library
 from gpadvisor.estimators.constants import NOTABLE, REPEATED
 from gpadvisor.machine import every_gpu
 from gpadvisor.model.advice import Advice, KernelAdvice
-from gpadvisor.model.figures import part_of_run
+from gpadvisor.model.figures import part_of_run, percent
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence
 from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import core_name, short_name
-from gpadvisor.report.words import base_file, count, duration, percent, plural
+from gpadvisor.report.words import base_file, count, duration, plural
 
 Sentence: TypeAlias = Callable[[Advice, Sequence[KernelAdvice]], str]
 _NAME: Final = 32

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
+from gpadvisor.model.figures import percent
 from gpadvisor.model.timeline import DeviceIdleness, IdleShare, RunIdleness
 from gpadvisor.report.run_findings import finding_json, finding_lines
 from gpadvisor.report.words import clean, count, plural
@@ -91,7 +92,7 @@ def _table(title: str, shares: Sequence[IdleShare], device: DeviceIdleness, rows
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return f"{percent(share)}"
 
 
 def _ms(time_ns: float) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gpadvisor.model.advice import Advice, CodeRef, Hotspot, KernelAdvice, Suggestion
-from gpadvisor.model.figures import factor, gain, won
+from gpadvisor.model.figures import factor, gain, percent, won
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Evidence
 from gpadvisor.report.caveats import caveats
@@ -22,14 +22,7 @@ from gpadvisor.report.text import best
 from gpadvisor.report.text_kernel import facts, note_words, nothing
 from gpadvisor.report.text_rules import rule_groups, rule_head, rule_message
 from gpadvisor.report.text_suggestion import joint, reasoning, scope_words, whole_run, worth_showing
-from gpadvisor.report.words import (
-    CATEGORY_WORDS,
-    cleaned,
-    count,
-    duration,
-    percent,
-    shorten,
-)
+from gpadvisor.report.words import CATEGORY_WORDS, cleaned, count, duration, shorten
 
 _NAME: Final = 72
 _REFERENCE: Final = re.compile(r"#(?=\d)")

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from gpadvisor import __version__
 from gpadvisor.model.advice import Advice, CodeRef, Hotspot, KernelAdvice, Suggestion
-from gpadvisor.model.figures import won
+from gpadvisor.model.figures import percent, won
 from gpadvisor.model.fix import Fix, TextEdit
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.problem import Problem
@@ -26,7 +26,7 @@ from gpadvisor.report.placement import Repository, RepositoryPlaces
 from gpadvisor.report.sarif_limits import limited
 from gpadvisor.report.sarif_places import SarifPlaces
 from gpadvisor.report.sarif_run import UNPLACED, host_code, message, rank
-from gpadvisor.report.words import CATEGORY_WORDS, base_file, cleaned, percent, plural
+from gpadvisor.report.words import CATEGORY_WORDS, base_file, cleaned, plural
 
 SARIF_SCHEMA: Final = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -12,7 +12,7 @@ from typing import Final
 from gpadvisor import __version__
 from gpadvisor.advice.verdict import without_code
 from gpadvisor.model.advice import Advice, Category, KernelAdvice
-from gpadvisor.model.figures import expected, gain
+from gpadvisor.model.figures import expected, gain, percent
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.profile import Evidence
 from gpadvisor.report.alike import (
@@ -40,7 +40,6 @@ from gpadvisor.report.words import (
     dimensions,
     duration,
     pad,
-    percent,
     place,
     plural,
     shorten,

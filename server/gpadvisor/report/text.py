@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from gpadvisor import __version__
 from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary, SourceMatch
 from gpadvisor.model.estimate import Estimate
-from gpadvisor.model.figures import expected
+from gpadvisor.model.figures import expected, percent
 from gpadvisor.model.problem import Problem
 from gpadvisor.report.folding import folded, folded_problems, folded_words
 from gpadvisor.report.names import short_name
@@ -18,7 +18,7 @@ from gpadvisor.report.run_findings import finding_lines
 from gpadvisor.report.screen import screen_lines
 from gpadvisor.report.tables import Column, Overflow, format_table
 from gpadvisor.report.text_kernel import kernel_lines
-from gpadvisor.report.words import cleaned, duration, percent, plural, wrap
+from gpadvisor.report.words import cleaned, duration, plural, wrap
 from gpadvisor.source.matching import EXACT_PATH
 
 

@@ -15,6 +15,7 @@ from gpadvisor.model.advice import (
     Occupancy,
     Suggestion,
 )
+from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import Evidence
 from gpadvisor.report.names import short_name
@@ -22,15 +23,7 @@ from gpadvisor.report.page import Page
 from gpadvisor.report.text_rules import rule_lines
 from gpadvisor.report.text_stalls import hot_lines, stall_lines
 from gpadvisor.report.text_suggestion import group_lines, run_words, suggestion_lines
-from gpadvisor.report.words import (
-    dimensions,
-    duration,
-    percent,
-    plural,
-    shorten,
-    size,
-    wrap,
-)
+from gpadvisor.report.words import dimensions, duration, plural, shorten, size, wrap
 
 _NAME_LINES: Final = 4
 
@@ -65,7 +58,7 @@ def facts(kernel: KernelAdvice) -> list[tuple[str, str]]:
     """What is known about the kernel and its launch, label and words; words are empty where it is not."""
     device = kernel.device
     sms = f", {device.sms} SMs" if device.sms is not None else ""
-    used = ", ".join(f"{use.name} {use.percent:.0f} %" for use in kernel.utilisations)
+    used = ", ".join(f"{use.name} {percentage(use.percent)}" for use in kernel.utilisations)
     before, after = kernel.coverage.before, kernel.coverage.after
     is_covered = before is not None and after is not None
     coverage = f"single dependency {percent(before, 0)} before pruning, {percent(after, 0)} after"

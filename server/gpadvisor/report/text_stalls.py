@@ -7,9 +7,10 @@ import re
 from typing import Final
 
 from gpadvisor.model.advice import KernelAdvice, ScopeKind, StallSummary
+from gpadvisor.model.figures import percent
 from gpadvisor.report.page import Page
 from gpadvisor.report.tables import Column, Overflow, format_table
-from gpadvisor.report.words import count, percent, share_of, wrap
+from gpadvisor.report.words import count, share_of, wrap
 
 SHOWN_STALL_SHARE: Final = 0.01
 """Stall reasons below one sample in a hundred share a line, as suggestions below it are not shown."""

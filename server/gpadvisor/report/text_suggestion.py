@@ -17,7 +17,7 @@ from gpadvisor.model.advice import (
     Suggestion,
 )
 from gpadvisor.model.blame import DependencyClass
-from gpadvisor.model.figures import expected, factor, gain
+from gpadvisor.model.figures import expected, factor, gain, percent
 from gpadvisor.model.timeline import RunPart
 from gpadvisor.report.names import core_name, short_name
 from gpadvisor.report.page import Page
@@ -28,7 +28,6 @@ from gpadvisor.report.words import (
     count,
     duration,
     pad,
-    percent,
     plural,
     shorten,
     speedup,

@@ -9,13 +9,13 @@ from typing import Final
 
 from gpadvisor.errors import UsageError
 from gpadvisor.model.advice import Advice, Category, Estimate, Suggestion
-from gpadvisor.model.figures import gain
+from gpadvisor.model.figures import gain, percent
 from gpadvisor.model.stalls import KNOWN_REASONS
 from gpadvisor.report.entries import by_number, families
 from gpadvisor.report.names import short_name
 from gpadvisor.report.page import Page, make_page, with_todays_mentions
 from gpadvisor.report.text_suggestion import hotspot_lines, scope_words, whole_run, worth_showing
-from gpadvisor.report.words import CATEGORY_WORDS, cleaned, count, percent, plural, wrap
+from gpadvisor.report.words import CATEGORY_WORDS, cleaned, count, plural, wrap
 
 _LETTERS: Final = {
     "S": "the speedup: old time divided by new time",

@@ -188,11 +188,6 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
-def percent(share: float | None, digits: int = 1) -> str:
-    """A share in percent, or a dash where it is not known."""
-    return "-" if share is None or not math.isfinite(share) else f"{100 * share:.{digits}f} %"
-
-
 def share_of(part: int, total: int) -> float | None:
     """The quotient, None of nothing."""
     return part / total if total else None

@@ -82,7 +82,6 @@ from gpadvisor.evidence.queries import (
     kernel_functions,
     latency,
     line_text,
-    percent,
     regions,
     samples,
     share,
@@ -90,6 +89,7 @@ from gpadvisor.evidence.queries import (
 from gpadvisor.machine import code_form
 from gpadvisor.model.advice import Adjustment, Category, Estimate, Match, Region, Rejection
 from gpadvisor.model.blame import Blame, Role
+from gpadvisor.model.figures import percent
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import Feature
 from gpadvisor.model.program import Function, Program

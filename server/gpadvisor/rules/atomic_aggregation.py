@@ -84,13 +84,13 @@ from gpadvisor.evidence.queries import (
     kernel_function,
     line_text,
     loop_indices,
-    percent,
     regions,
     samples,
     share,
     stalled,
 )
 from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection, Relief, StaticSite
+from gpadvisor.model.figures import percent
 from gpadvisor.model.instruction import OpcodeClass, register_name
 from gpadvisor.model.language import Language
 from gpadvisor.model.profile import KernelProfile
@@ -304,7 +304,7 @@ def _serial(
         expected=float(1 / np.sqrt((after + full.load) * least)),
         high=1 / least,
         reason=f"{operations / 1e6:,.1f} M operations on words that {words} take {cycles / 1e6:,.1f} M "
-        f"cycles, while no unit is busier than {100 * full.load:.0f} % ({full.unit.metric}), which may be "
+        f"cycles, while no unit is busier than {percent(full.load, 0)} ({full.unit.metric}), which may be "
         f"their work, too; {percent(after)} of them are left"
         + ("" if shared else "; at least their own waits go, else what waits behind them, too"),
         elapsed=True,

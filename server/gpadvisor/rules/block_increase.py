@@ -75,8 +75,9 @@ from gpadvisor.estimators.launches import (
 from gpadvisor.estimators.parallel import issue_ratio, parallel, shared_unit
 from gpadvisor.estimators.uneven_grids import fullest_sm, here, is_even, last_wave, overfull, tail
 from gpadvisor.evidence.launches import Freedom, freedom
-from gpadvisor.evidence.queries import by_stall, counted, kernel_functions, percent, share
+from gpadvisor.evidence.queries import by_stall, counted, kernel_functions, share
 from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection
+from gpadvisor.model.figures import percent
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind

@@ -75,7 +75,6 @@ from gpadvisor.evidence.queries import (
     kernel_functions,
     latency,
     line_text,
-    percent,
     regions,
     samples,
     static_match,
@@ -84,6 +83,7 @@ from gpadvisor.evidence.queries import (
 from gpadvisor.evidence.reordering import Cure, Room, cure_of, held_loads, room_to_move, store_behind
 from gpadvisor.model.advice import Adjustment, Category, Estimate, Match, Rejection, StaticSite
 from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass
+from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import WARP

@@ -55,17 +55,9 @@ from gpadvisor.estimators.utilisation import ADU_PIPE, CONSTANT_CACHE, L1_DATA, 
 from gpadvisor.evidence.access_shapes import Lie, words_of_a_warp
 from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.measured import executed_warps
-from gpadvisor.evidence.queries import (
-    by_place,
-    causes,
-    kernel_functions,
-    line_text,
-    percent,
-    regions,
-    share,
-    stalled,
-)
+from gpadvisor.evidence.queries import by_place, causes, kernel_functions, line_text, regions, share, stalled
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite
+from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import MemorySpace, Pipe
 from gpadvisor.model.machine import WARP
@@ -109,7 +101,9 @@ def _match(context: KernelContext) -> Match | Rejection:
     rows = None
     if blame is None:
         if busy < constants.HIGH_PERCENT:
-            return Rejection(code=_CODE, reason=f"without samples: the constant cache is at {busy:.0f} %")
+            return Rejection(
+                code=_CODE, reason=f"without samples: the constant cache is at {percentage(busy)}"
+            )
     else:
         places = [one.place for one in loads]
         rows = by_place(blame, causes(blame), places) & stalled(blame)
@@ -118,7 +112,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             return Rejection(code=_CODE, reason=f"waits for such loads have {percent(part)} of the samples")
     instead = _l1_with(context, profile, loads, units)
     if instead > max(busy, constants.BUSY_PERCENT):
-        return Rejection(code=_CODE, reason=f"L1 would be as full with these loads, at {instead:.0f} %")
+        return Rejection(code=_CODE, reason=f"L1 would be as full with these loads, at {percentage(instead)}")
     worst = max(loads, key=lambda one: one.turns)
     cure = (
         f"load these constants from global{terms.FROM_GLOBAL.of(context.language)} or shared memory, or let "

@@ -71,12 +71,12 @@ from gpadvisor.evidence.queries import (
     counted,
     kernel_functions,
     line_text,
-    percent,
     regions,
     share,
     stalled,
 )
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
+from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe
 from gpadvisor.model.language import Language
@@ -109,7 +109,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     units = {load.name: load.percent for load in measured_loads(context)}
     busy, blame, counts = units.get(_XU, 0.0), context.blame, executions(context)
     if busy < (_enough(units) if blame is not None else constants.HIGH_PERCENT) or counts is None:
-        return Rejection(code=_CODE, reason=f"the pipe of conversions, XU, is at {busy:.0f} %")
+        return Rejection(code=_CODE, reason=f"the pipe of conversions, XU, is at {percentage(busy)}")
     functions = kernel_functions(context.program, context.kernel)
     found = [
         one
@@ -129,7 +129,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     more = worst.more_issued or worst.left - 1
     issued = units.get(ISSUE, 0.0) * (1 + more * weight / executed)
     if issued > busy:
-        return Rejection(code=_CODE, reason=f"the schedulers would issue in {issued:.0f} % of cycles")
+        return Rejection(code=_CODE, reason=f"the schedulers would issue in {percentage(issued)} of cycles")
     places = [(worst.function.id, index) for index in worst.indices]
     rows = None if blame is None else by_place(blame, causes(blame), places) & stalled(blame)
     if blame is not None and rows is not None and share(blame, rows) < constants.NOTABLE:
@@ -151,7 +151,7 @@ def _matched(context: KernelContext, worst: _Found, rows: Mask | None, load: flo
     named = max(worst.named, key=lambda index: counts[index], default=None)
     return Match(
         title=f"{counted(len(places), 'conversion')} {worst.kind}{where}, "
-        f"{100 * load:.0f} % of the load of the XU pipe",
+        f"{percent(load, 0)} of the load of the XU pipe",
         cure=worst.cure,
         advice=f"{worst.cure[:1].upper()}{worst.cure[1:]}{where}.",
         regions=()

@@ -83,7 +83,6 @@ from gpadvisor.evidence.queries import (
     by_stall,
     causes,
     line_text,
-    percent,
     regions,
     samples,
     share,
@@ -101,6 +100,7 @@ from gpadvisor.model.advice import (
     Utilisation,
 )
 from gpadvisor.model.blame import Blame
+from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.language import Language
 from gpadvisor.model.machine import WARP, WIDEST_BYTES
 from gpadvisor.model.profile import KernelProfile
@@ -177,7 +177,7 @@ def _counted(context: KernelContext, profile: KernelProfile) -> Match | Rejectio
         return Rejection(code=_CODE, reason=why)
     bound, relieves = _relieved(context, profile, loop)
     return Match(
-        title=f"{_title(loop)}: {full.unit.name} at {full.unit.percent:.0f} %",
+        title=f"{_title(loop)}: {full.unit.name} at {percentage(full.unit.percent)}",
         cure=_cure(context, profile, loop),
         remedies=(Remedy.SEVERAL_RESULTS,) if _several_results(loop) else (),
         advice=f"{unit_text(full.unit)}. {_advice(context, profile, loop)}",
@@ -242,9 +242,9 @@ def _not_worth(context: KernelContext, blame: Blame, profile: KernelProfile, loo
     full = busiest_after(measured_loads(context), ())
     if full is not None and full.unit.name not in units_of(loop):
         unit = full.unit
-        return f"{unit.name} is the busiest unit, at {unit.percent:.0f} %: fewer loads do not help it"
+        return f"{unit.name} is the busiest unit, at {percentage(unit.percent)}: fewer loads do not help it"
     if full is not None and full.unit.percent < constants.BUSY_PERCENT:
-        return f"no unit is full: {full.unit.name} is the busiest, at {full.unit.percent:.0f} %"
+        return f"no unit is full: {full.unit.name} is the busiest, at {percentage(full.unit.percent)}"
     if loop.keeps_in_registers:
         left = _warps_per_scheduler(context, profile)
         if left is not None and left / 4 < _HIDING_WARPS:

@@ -63,13 +63,13 @@ from gpadvisor.evidence.queries import (
     causes,
     kernel_functions,
     line_text,
-    percent,
     regions,
     share,
     stalled,
 )
 from gpadvisor.machine.timing import timing_of
 from gpadvisor.model.advice import Category, Match, Rejection, StaticSite
+from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe
 from gpadvisor.model.machine import WARP
@@ -121,7 +121,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         title=f"double precision, at 1/{times} of the rate of float on this GPU, sets the pace",
         cure=cure,
         advice=f"{cure[:1].upper()}{cure[1:]}: double precision runs at 1/{times} of the rate of float here, "
-        f"and its pipe is at {full.unit.percent:.0f} % of its peak, most of it at {lines}.",
+        f"and its pipe is at {percentage(full.unit.percent)} of its peak, most of it at {lines}.",
         regions=()
         if context.blame is None or rows is None
         else regions(context.blame, context.program, context.kernel, np.flatnonzero(rows)),
@@ -143,7 +143,7 @@ def _other_pipes(context: KernelContext, percent_full: float) -> str:
         return ""
     return (
         f"the pipe of double precision is busy on {blocks} of {sms} SMs: in blocks of a warp on {reached} of "
-        f"them it would be at {spread:.0f} %"
+        f"them it would be at {percentage(spread)}"
     )
 
 

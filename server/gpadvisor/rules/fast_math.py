@@ -82,13 +82,13 @@ from gpadvisor.evidence.queries import (
     counted,
     kernel_functions,
     latency,
-    percent,
     regions,
     samples,
     static_match,
 )
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import Blame
+from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.model.stalls import StallClass

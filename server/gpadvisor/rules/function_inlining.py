@@ -62,7 +62,6 @@ from gpadvisor.evidence.queries import (
     is_recursive,
     kernel_functions,
     latency,
-    percent,
     samples,
     static_match,
 )
@@ -77,6 +76,7 @@ from gpadvisor.model.advice import (
     StaticSite,
 )
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
+from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import INSTRUCTION_BYTES, FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.language import Language

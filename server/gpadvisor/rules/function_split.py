@@ -67,7 +67,6 @@ from gpadvisor.evidence.queries import (
     kernel_functions,
     line_text,
     location_text,
-    percent,
     samples,
     static_match,
     weighted,
@@ -81,6 +80,7 @@ from gpadvisor.model.advice import (
     StaticSite,
 )
 from gpadvisor.model.blame import NO_INDEX, Blame
+from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import INSTRUCTION_BYTES, LoopId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.language import Language

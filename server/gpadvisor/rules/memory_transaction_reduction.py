@@ -112,7 +112,6 @@ from gpadvisor.evidence.queries import (
     causes,
     kernel_function,
     line_text,
-    percent,
     regions,
     samples,
     share,
@@ -122,6 +121,7 @@ from gpadvisor.evidence.repeated_stores import traffic_with_repeats
 from gpadvisor.evidence.traffic import Place, Traffic
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import Blame, DependencyClass
+from gpadvisor.model.figures import percent
 from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile

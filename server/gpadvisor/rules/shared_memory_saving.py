@@ -65,9 +65,10 @@ from gpadvisor.estimators.passes import passes
 from gpadvisor.estimators.utilisation import utilisations
 from gpadvisor.evidence.launches import freedom
 from gpadvisor.evidence.measured import shared_bytes
-from gpadvisor.evidence.queries import counted, percent
+from gpadvisor.evidence.queries import counted
 from gpadvisor.evidence.shared_use import WrittenBytes, written_bytes
 from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection
+from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.source.naming import name_launch
 
@@ -128,7 +129,7 @@ def _not_held(context: KernelContext, profile: KernelProfile, launch_shape: Laun
         return "all blocks of the grid are on the SMs at once: there is none for a place that would be free"
     full = max(utilisations(profile), key=lambda utilisation: utilisation.percent, default=None)
     if full is not None and full.percent >= constants.HIGH_PERCENT:
-        return f"{full.name} is at {full.percent:.0f} % of its peak: more warps would wait for it"
+        return f"{full.name} is at {percentage(full.percent)} of its peak: more warps would wait for it"
     if context.evidence is not Evidence.MODELLED and is_as_short_as_a_launch(profile):
         return "the kernel is done as soon as a launch is, whatever an SM holds"
     if context.blame is None and passes(context) is not None:

@@ -85,7 +85,6 @@ from gpadvisor.evidence.queries import (
     causes,
     heaviest,
     kernel_functions,
-    percent,
     regions,
     samples,
     static_match,
@@ -93,6 +92,7 @@ from gpadvisor.evidence.queries import (
 from gpadvisor.evidence.trees import go_with_remainders_of_trees
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite
 from gpadvisor.model.blame import Blame, Role
+from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe
 from gpadvisor.model.program import Function, FunctionKind

@@ -56,7 +56,6 @@ from gpadvisor.evidence.queries import (
     causes,
     kernel_functions,
     line_text,
-    percent,
     regions,
     samples,
     share,
@@ -64,6 +63,7 @@ from gpadvisor.evidence.queries import (
 from gpadvisor.machine import code_form
 from gpadvisor.model.advice import Category, Match, Rejection
 from gpadvisor.model.blame import Blame
+from gpadvisor.model.figures import percent
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import Feature
 

@@ -94,13 +94,13 @@ from gpadvisor.evidence.queries import (
     causes,
     kernel_function,
     line_text,
-    percent,
     regions,
     share,
 )
 from gpadvisor.evidence.trees import in_level_loop, tree_barriers
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Blame, DependencyClass
+from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile, Launch
@@ -205,7 +205,7 @@ def _beyond_the_end(context: KernelContext, profile: KernelProfile, blame: Blame
         return None
     gone = [{(function.id, index): end * idle for index, idle in found.idle.items()} for end in _SPARED]
     launched = profile.launch.blocks * profile.launch.threads_per_block
-    part = f"{max(1, round(found.working * 100))} %"
+    part = percentage(max(1, round(found.working * 100)))
     cure = f"Launch no more threads than there are elements: {part} of {launched:,} threads store anything."
     where = line_text(function, found.condition)
     text = f"{percent(1 - found.working)} of the threads are beyond the end at {where}"
@@ -337,7 +337,7 @@ _TEST_FIRST: Final = "put the condition of the store around the loop, too"
 
 
 def _cure_of_results(found: Discarded, launch: Launch, *, whole_warps: bool) -> str:
-    stored = f"{100 * found.stored:.0f} % of the threads store a result"
+    stored = f"{percent(found.stored, 0)} of the threads store a result"
     test = f"{_TEST_FIRST}{', without the barriers' if found.has_barriers else ''}"
     if found.keeps_out is KeptOut.OTHERS or not has_rows(launch):
         return f"{test[0].upper()}{test[1:]}, so that whole warps skip it: {stored}."

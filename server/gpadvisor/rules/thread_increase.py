@@ -84,8 +84,9 @@ from gpadvisor.estimators.row_reliefs import is_along_y, row_reliefs
 from gpadvisor.estimators.utilisation import L1_TO_L2, utilisations
 from gpadvisor.evidence.launches import Freedom, freedom
 from gpadvisor.evidence.measured import shared_bytes
-from gpadvisor.evidence.queries import counted, percent
+from gpadvisor.evidence.queries import counted
 from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection, Relief
+from gpadvisor.model.figures import percent
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.source.edits import SiteKind
@@ -176,8 +177,8 @@ def _why(
             )
     if held is not None and threads < USUAL // 2 and now.waves(sms) >= 2 and held < fits / 2:
         return (
-            f"blocks of {threads} threads end before the next ones are there: {held / most:.0%} of an SM's "
-            f"warps are resident where {fits / most:.0%} fit"
+            f"blocks of {threads} threads end before the next ones are there: {percent(held / most, 0)} of "
+            f"an SM's warps are resident where {percent(fits / most, 0)} fit"
         )
     return None
 

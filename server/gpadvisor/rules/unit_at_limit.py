@@ -48,8 +48,9 @@ from gpadvisor.estimators.notes import no_estimate
 from gpadvisor.estimators.utilisation import DRAM, ISSUE, L1, L1_DATA, L1_REQUESTS, L2, PIPES, measured_loads
 from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.measured import Values, executed_warps, metric
-from gpadvisor.evidence.queries import by_place, causes, kernel_functions, line_text, percent, regions
+from gpadvisor.evidence.queries import by_place, causes, kernel_functions, line_text, regions
 from gpadvisor.model.advice import Category, Match, Rejection
+from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.program import Function
 
@@ -74,7 +75,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason="no unit was measured")
     unit = full.unit
     if unit.percent < constants.HIGH_PERCENT:
-        return Rejection(code=_CODE, reason=f"{unit.name} is the busiest unit, at {unit.percent:.0f} %")
+        return Rejection(code=_CODE, reason=f"{unit.name} is the busiest unit, at {percentage(unit.percent)}")
     weights = Counter[str]()
     places = []
     for function in kernel_functions(context.program, context.kernel):
@@ -87,7 +88,8 @@ def _match(context: KernelContext) -> Match | Rejection:
     total = sum(weights.values())
     if not total:
         return Rejection(
-            code=_CODE, reason=f"{unit.name} is at {unit.percent:.0f} %, and nothing counted what loads it"
+            code=_CODE,
+            reason=f"{unit.name} is at {percentage(unit.percent)}, and nothing counted what loads it",
         )
     listed = ", ".join(
         f"{text} has {percent(part / total)}"
@@ -97,7 +99,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     rows = by_place(blame, causes(blame), places)
     return Match(
         title=f"{unit.name} is at its limit",
-        advice=f"{unit.name} is at {unit.percent:.0f} % of its peak ({unit.metric}); of its load "
+        advice=f"{unit.name} is at {percentage(unit.percent)} of its peak ({unit.metric}); of its load "
         + (f"{listed}." if listed else f"{len(weights)} places have a small part each."),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
     )

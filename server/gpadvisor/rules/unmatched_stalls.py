@@ -67,13 +67,13 @@ from gpadvisor.evidence.queries import (
     causes,
     kernel_functions,
     line_text,
-    percent,
     regions,
     share,
 )
 from gpadvisor.evidence.traffic import kernel_traffic
 from gpadvisor.model.advice import Category, Estimate, Match, Rejection
 from gpadvisor.model.blame import NO_INDEX, Blame, DependencyClass, Role
+from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 from gpadvisor.model.stalls import StallClass

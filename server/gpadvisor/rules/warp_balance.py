@@ -100,7 +100,6 @@ from gpadvisor.evidence.queries import (
     kernel_functions,
     line_text,
     loop_indices,
-    percent,
     regions,
     samples,
     share,
@@ -109,6 +108,7 @@ from gpadvisor.evidence.queries import (
 from gpadvisor.evidence.trees import tree_barriers
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
+from gpadvisor.model.figures import percent
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass

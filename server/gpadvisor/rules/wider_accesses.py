@@ -77,7 +77,6 @@ from gpadvisor.evidence.queries import (
     counted,
     kernel_functions,
     line_text,
-    percent,
     regions,
     samples,
     share,
@@ -85,6 +84,7 @@ from gpadvisor.evidence.queries import (
 )
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection
 from gpadvisor.model.blame import Blame
+from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe, Register
 from gpadvisor.model.machine import BANK_ROW_BYTES, SECTOR_BYTES, WARP
@@ -121,8 +121,8 @@ def _match(context: KernelContext) -> Match | Rejection:
     if full is not None and full.unit.percent >= constants.BUSY_PERCENT and full.unit.name not in _UNITS:
         return Rejection(
             code=_CODE,
-            reason=f"{full.unit.name} is the busiest unit, at {full.unit.percent:.0f} %: fewer accesses do "
-            "not help it",
+            reason=f"{full.unit.name} is the busiest unit, at {percentage(full.unit.percent)}: fewer "
+            "accesses do not help it",
         )
     gone = _gone(runs)
     left = [

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.machine import LINE_BYTES
@@ -58,14 +59,18 @@ def _cache_assumptions(outcome: Outcome) -> list[str]:
     """What is taken for granted of hits, and of which share of the accesses."""
     config, level = outcome.config, outcome.results.level.sum(axis=1)
     l1, l2 = (ASSUMED_HIT_RATE if rate is None else rate for rate in (config.l1_hit_rate, config.l2_hit_rate))
-    shares = f"hit L1 with {l1:.0%}, L2 with {l2:.0%}"
-    local = f"local ones hit L1 with {config.local_hit_rate:.0%}"
+    shares = f"hit L1 with {percent(l1, 0)}, L2 with {percent(l2, 0)}"
+    local = f"local ones hit L1 with {percent(config.local_hit_rate, 0)}"
     found, unknown = int(level[state.REQUESTS]), int(level[state.UNKNOWN_REQUESTS])
     if not found:
         return [f"global accesses {shares}; {local}"]
     l1_kib = int(outcome.sm.whole[state.L1_SETS]) * state.L1_WAYS * LINE_BYTES >> 10
     share = found / (found + unknown)
-    which = f"addresses of {share:.0%} of the global accesses" if unknown else "addresses of global accesses"
+    which = (
+        f"addresses of {percent(share, 0)} of the global accesses"
+        if unknown
+        else "addresses of global accesses"
+    )
     text = (
         f"{which} follow from the launch: they hit what is in {l1_kib} KiB of L1 and in "
         f"{outcome.device.l2_bytes >> 20} MiB of L2, both empty at first"

@@ -9,6 +9,7 @@ from enum import IntEnum
 from functools import partial
 from typing import Final
 
+from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, register_file
 from gpadvisor.model.program import Function, FunctionKind, LineEntry, Loop, Program
@@ -127,7 +128,7 @@ class _Rules:
         if stated is None and _is_rare(self._function, index + 1):
             return Decision(ControlRule.CHANCE, 1.0, 0, _RARE, _where(self._function, index))
         probability = stated or 0.0
-        text = f"of the warps {probability:.0%} end at the conditional exits of {{}}"
+        text = f"of the warps {percent(probability, 0)} end at the conditional exits of {{}}"
         return Decision(ControlRule.CHANCE, probability, 0, text, _where(self._function, index))
 
     def branch(self, index: int) -> Decision:
@@ -136,7 +137,7 @@ class _Rules:
         instruction = function.instructions[index]
         stated = self._config.branch_taken_at.get(int(instruction.pc))
         if stated is not None:
-            text = f"of the warps {stated:.0%} take the branch of {{}}, as told"
+            text = f"of the warps {percent(stated, 0)} take the branch of {{}}, as told"
             return Decision(ControlRule.CHANCE, stated, 0, text, where)
         target = None if instruction.target is None else function.index_of(instruction.target)
         behind = index + 1 if index + 1 < len(function.instructions) else None
@@ -158,7 +159,7 @@ class _Rules:
             ControlRule.CHANCE,
             probability,
             0,
-            f"of the warps {probability:.0%} take the branches of {{}}",
+            f"of the warps {percent(probability, 0)} take the branches of {{}}",
             where,
         )
 

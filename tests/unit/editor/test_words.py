@@ -3,21 +3,10 @@
 
 from __future__ import annotations
 
-import math
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpadvisor.editor.show import words
-
-
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [(0, "0 %"), (0.0004, "<0.1 %"), (0.034, "3.4 %"), (0.21, "21 %"), (1, "100 %"), (math.nan, "? %")],
-)
-def test_percent(share: float, text: str) -> None:
-    assert words.percent(share) == text
 
 
 def test_sentences_are_cut_between_words() -> None:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Speedups with the digits that their interval supports."""
+"""Speedups and shares with the digits that mean something."""
 
 from __future__ import annotations
+
+import math
 
 import pytest
 
 from gpadvisor.model.advice import Estimate
-from gpadvisor.model.figures import expected, factor, gain, span
+from gpadvisor.model.figures import expected, factor, gain, percent, percentage, short_percent, span
 
 
 def estimate(low: float, value: float, high: float) -> Estimate:
@@ -49,3 +51,23 @@ def test_a_measured_value_has_three_digits(value: float, text: str) -> None:
 
 def test_no_number_is_none() -> None:
     assert factor(float("inf")) == "unbounded"
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0, "0 %"), (0.0004, "<0.1 %"), (0.034, "3.4 %"), (0.21, "21 %"), (1, "100 %"), (math.nan, "? %")],
+)
+def test_a_short_percent_has_no_zero_that_is_none(share: float, text: str) -> None:
+    assert short_percent(share) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "digits", "text"),
+    [(0.1234, 1, "12.3 %"), (0.1234, 0, "12 %"), (0.0, 1, "0.0 %"), (None, 1, "-"), (math.inf, 1, "-")],
+)
+def test_a_percent_has_its_digits(share: float | None, digits: int, text: str) -> None:
+    assert percent(share, digits) == text
+
+
+def test_what_is_in_percent_already_is_not_multiplied() -> None:
+    assert (percentage(94.4), percentage(94.44, 1)) == ("94 %", "94.4 %")

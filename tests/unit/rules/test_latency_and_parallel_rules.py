@@ -956,7 +956,7 @@ def test_blocks_that_end_before_the_next_ones_are_there() -> None:
     counted = {"smsp__warps_active.avg.per_cycle_active": 4.0}
     more: dict[str, Any] = {"grid": 16384, "block": 96, "registers": 16, "metrics": counted}
     free = _match(thread_increase, _launch(WAITING, **more))
-    assert "blocks of 96 threads end before the next ones are there: 33% of an SM's warps" in free.advice
+    assert "blocks of 96 threads end before the next ones are there: 33 % of an SM's warps" in free.advice
     assert free.parallel is not None
     assert free.parallel.threads_new == 256
     held = {**more, "metrics": {"smsp__warps_active.avg.per_cycle_active": 9.0}}

@@ -135,18 +135,18 @@ def test_the_index_that_an_address_hangs_on_tells_which_blocks_share_it(index: s
 def test_a_told_share_goes_before_addresses() -> None:
     run = _run(_AGAIN, 10, 8192, l1_hit_rate=0.25, l2_hit_rate=0.0)
     assert "l1tex__t_sector_hit_rate.pct" not in run.profile.metrics
-    assert "global accesses hit L1 with 25%, L2 with 0%; local ones hit L1 with 90%" in run.assumptions
+    assert "global accesses hit L1 with 25 %, L2 with 0 %; local ones hit L1 with 90 %" in run.assumptions
     assert _metric(run, _READ) > 8192 / 8 * 5
 
 
 def test_the_share_of_known_addresses_is_told() -> None:
     known = " ".join(_run(_AGAIN, 1, 1024).assumptions)
     assert "addresses of global accesses follow from the launch: they hit what is in 190 KiB of L1" in known
-    assert "L1 with 50%" not in known
+    assert "L1 with 50 %" not in known
     run = run_text(_GATHER, {**_POINTERS, 16: 0, 20: 0x30})
-    assert "addresses of 67% of the global accesses follow from the launch" in " ".join(run.assumptions)
+    assert "addresses of 67 % of the global accesses follow from the launch" in " ".join(run.assumptions)
     assert (
-        "the other global accesses hit L1 with 50%, L2 with 50%; local ones hit L1 with 90%"
+        "the other global accesses hit L1 with 50 %, L2 with 50 %; local ones hit L1 with 90 %"
         in run.assumptions
     )
     assert "l1tex__t_sector_hit_rate.pct" not in run.profile.metrics

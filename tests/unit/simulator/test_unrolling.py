@@ -105,7 +105,7 @@ def test_a_body_with_like_statements_is_not_taken_for_an_unrolled_one() -> None:
 
 def test_a_choice_between_two_loops_is_left_to_chance() -> None:
     said = " ".join(run_text(_CHOICE).assumptions)
-    assert "50% take the branches" in said
+    assert "50 % take the branches" in said
 
 
 _NESTED = """

@@ -24,10 +24,11 @@ from gpadvisor.editor.contents.words import (
     trace_of,
     use_words,
 )
-from gpadvisor.editor.show.words import percent, reason_words
+from gpadvisor.editor.show.words import reason_words
 from gpadvisor.estimators.matched import matched_rows
 from gpadvisor.model.advice import Category, Match, ScopeKind, Suggestion
 from gpadvisor.model.blame import Role
+from gpadvisor.model.figures import short_percent
 from gpadvisor.model.finding import Finding, FindingPart, Place, Related
 from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.pipeline.advise import AdvisedKernel
@@ -241,7 +242,7 @@ def _message(parts: Sequence[_Part]) -> str:
     matched = share_words(suggestion.matched_samples, kernel.total, kernel.name)
     text += estimate_words(suggestion.speedup, first.lines if site.rows else 1, matched)
     share_of_kernel = {
-        part.kernel.name: percent(part.site.samples / part.kernel.total) if part.kernel.total else ""
+        part.kernel.name: short_percent(part.site.samples / part.kernel.total) if part.kernel.total else ""
         for part in parts[1:]
     }
     return text + folded_words(share_of_kernel)

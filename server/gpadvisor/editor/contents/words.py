@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from gpadvisor.editor.show.words import clean, percent, plural, reason_words, shorten
+from gpadvisor.editor.show.words import clean, plural, reason_words, shorten
 from gpadvisor.model.advice import Estimate, KernelAdvice
 from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.figures import short_percent
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 
 _MODIFIERS: Final = 2
@@ -127,12 +128,12 @@ def own_words(use: Instruction, reason: str, share: str, times: int) -> str:
 
 def part_words(samples: int, total: int) -> str:
     """A share of the samples of the kernel that was named before."""
-    return f"{percent(samples / total) if total else '0 %'} of the samples"
+    return f"{short_percent(samples / total) if total else '0 %'} of the samples"
 
 
 def share_words(samples: int, total: int, kernel: str) -> str:
     """A share with its population."""
-    return f"{percent(samples / total) if total else '0 %'} of the samples of {clean(kernel)}"
+    return f"{short_percent(samples / total) if total else '0 %'} of the samples of {clean(kernel)}"
 
 
 def sampled_message(*, share: str, waited: str, waiting: str, reasons: str) -> str:

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from gpadvisor.editor.show.words import percent
-from gpadvisor.model.figures import expected, won
+from gpadvisor.model.figures import expected, short_percent, won
 from gpadvisor.model.finding import Finding
 
 
@@ -25,7 +24,7 @@ def short_headline(finding: Finding) -> str:
 
 def _share(finding: Finding) -> str:
     share = finding.matched if finding.leads else finding.importance
-    return f", {percent(share)} of samples" if share and finding.samples else ""
+    return f", {short_percent(share)} of samples" if share and finding.samples else ""
 
 
 def run_words(finding: Finding, kernel: str | None = None) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from gpadvisor.editor.place.placing import PlacedFile
 from gpadvisor.editor.show.choice import chosen_kernels
 from gpadvisor.editor.show.options import Options, Stale
-from gpadvisor.editor.show.words import percent
+from gpadvisor.model.figures import short_percent
 from gpadvisor.model.finding import EditorAnalysis, Freshness
 
 LEVELS: Final = (0.01, 0.03, 0.10, 0.25, 0.50)
@@ -34,7 +34,7 @@ class HotLine:
     def text(self) -> str:
         """What the share is of."""
         counted = "samples" if self.samples else "executed instructions"
-        return f"{percent(self.share)} of the {counted} of `{self.kernel_name}`"
+        return f"{short_percent(self.share)} of the {counted} of `{self.kernel_name}`"
 
 
 def heat(analysis: EditorAnalysis, file: PlacedFile, options: Options) -> tuple[HotLine, ...]:

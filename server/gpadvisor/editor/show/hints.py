@@ -12,7 +12,8 @@ from gpadvisor.editor.show.diagnostics import rank
 from gpadvisor.editor.show.headline import short_headline
 from gpadvisor.editor.show.options import Annotations, Options, Severity, Stale
 from gpadvisor.editor.show.severity import severity
-from gpadvisor.editor.show.words import clean, count, file_name, percent, reason_words
+from gpadvisor.editor.show.words import clean, count, file_name, reason_words
+from gpadvisor.model.figures import short_percent
 from gpadvisor.model.finding import (
     EditorAnalysis,
     Finding,
@@ -117,15 +118,15 @@ def _hint(
         return None
     parts: list[HintPart] = [HintPart(text=gained)] if gained else []
     if gained and caused:
-        parts.append(HintPart(text=f", causes {percent(caused)}"))
+        parts.append(HintPart(text=f", causes {short_percent(caused)}"))
     if hot:
-        parts.append(HintPart(text=f"{' | ' if parts else ''}{percent(data.share)}"))
+        parts.append(HintPart(text=f"{' | ' if parts else ''}{short_percent(data.share)}"))
         stall = dominant(data)
         if stall is not None:
             parts.append(HintPart(text=f" {reason_words(stall.reason)}", tooltip=stall.plain))
             parts += _source(stall, entry, file, files)
     if not gained and caused >= max(least, 0.01) and (not hot or data.caused > 1.5 * data.samples):
-        parts.append(HintPart(text=f"{', ' if parts else ''}causes {percent(caused)}"))
+        parts.append(HintPart(text=f"{', ' if parts else ''}causes {short_percent(caused)}"))
     faded = entry.freshness is Freshness.EDITED
     if faded:
         parts.append(HintPart(text=" (edited)"))
@@ -158,7 +159,7 @@ def _tooltip(data: LineData, kernel: KernelView, *, faded: bool) -> str:
         f"{count(data.samples)} of {samples_words} are on this line, {idle}; it causes {count(data.caused)}."
     ]
     rows += [
-        f"{reason_words(stall.reason)} {percent(stall.samples / kernel.samples)}: {stall.plain}"
+        f"{reason_words(stall.reason)} {short_percent(stall.samples / kernel.samples)}: {stall.plain}"
         for stall in data.stalls[:_STALLS_IN_TOOLTIP]
         if kernel.samples
     ]

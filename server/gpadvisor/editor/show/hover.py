@@ -16,18 +16,9 @@ from gpadvisor.editor.show.diagnostics import rank
 from gpadvisor.editor.show.ledger import entry_words, followed, summary
 from gpadvisor.editor.show.mentions import mentions_now
 from gpadvisor.editor.show.options import Options, Stale
-from gpadvisor.editor.show.words import (
-    EVIDENCE_WORDS,
-    code,
-    count,
-    escape,
-    file_name,
-    percent,
-    reason_words,
-    shorten,
-)
+from gpadvisor.editor.show.words import EVIDENCE_WORDS, code, count, escape, file_name, reason_words, shorten
 from gpadvisor.model.estimate import Evidence
-from gpadvisor.model.figures import gain, won
+from gpadvisor.model.figures import gain, short_percent, won
 from gpadvisor.model.finding import (
     BaselineKind,
     EditorAnalysis,
@@ -202,8 +193,8 @@ def _gain(finding: Finding, context: _Now) -> tuple[str, str]:
     kernel, estimate = context.kernels.get(part.kernel), part.program_speedup
     if kernel is not None and kernel.run and kernel.time_share is not None and estimate is not None:
         text += (
-            f", {percent(kernel.time_share)} of GPU time, and a GPU works in {percent(kernel.run_busy)} of"
-            f" {code(kernel.run)}: {gain(estimate)} of the whole run"
+            f", {short_percent(kernel.time_share)} of GPU time, and a GPU works in"
+            f" {short_percent(kernel.run_busy)} of {code(kernel.run)}: {gain(estimate)} of the whole run"
         )
     elif (
         kernel is not None
@@ -211,7 +202,7 @@ def _gain(finding: Finding, context: _Now) -> tuple[str, str]:
         and estimate is not None
         and kernel.time_share < _ALL
     ):
-        text += f", {percent(kernel.time_share)} of GPU time: {gain(estimate)} of the run"
+        text += f", {short_percent(kernel.time_share)} of GPU time: {gain(estimate)} of the run"
     return gain(part.speedup), text
 
 
@@ -222,15 +213,15 @@ def _table(data: Sequence[PlacedLine], kernels: Mapping[str, KernelView], contex
     top = max(data, key=lambda placed_line: placed_line.data.samples)
     kernel, line = kernels[top.data.kernel], top.data
     samples_words = f"the {count(kernel.samples)} samples of {code(kernel.name)}"
-    sentence = f"{percent(line.share)} of {samples_words} are on this line"
+    sentence = f"{short_percent(line.share)} of {samples_words} are on this line"
     if line.caused and kernel.samples:
-        sentence += f"; it causes {percent(line.caused / kernel.samples)}"
+        sentence += f"; it causes {short_percent(line.caused / kernel.samples)}"
     if not line.stalls:
         return [f"{sentence}."]
     lines = [f"{sentence}.", "", "| stall | samples | waits for |", "|--|--:|--|"]
     for stall in line.stalls[:_STALLS]:
         share = stall.samples / kernel.samples if kernel.samples else 0.0
-        number = f"{count(stall.samples)} ({percent(share)})"
+        number = f"{count(stall.samples)} ({short_percent(share)})"
         lines.append(f"| {_reason(stall, context)} | {number} | {_cause(stall, top, context)} |")
     return lines
 

@@ -11,9 +11,9 @@ from gpadvisor.editor.place.placing import PlacedFile
 from gpadvisor.editor.show.choice import chosen, families, launches_of
 from gpadvisor.editor.show.headline import run_words
 from gpadvisor.editor.show.options import Annotations, Options
-from gpadvisor.editor.show.words import clean, percent, plural
+from gpadvisor.editor.show.words import clean, plural
 from gpadvisor.model.estimate import Evidence
-from gpadvisor.model.figures import gain
+from gpadvisor.model.figures import gain, short_percent
 from gpadvisor.model.finding import EditorAnalysis, Finding, KernelView
 
 
@@ -156,7 +156,7 @@ def _share(kernel: KernelView) -> str:
         return "code only, no profile"
     if kernel.evidence is Evidence.MODELLED:
         return "modelled, not measured"
-    return "time unknown" if kernel.time_share is None else f"{percent(kernel.time_share)} of GPU time"
+    return "time unknown" if kernel.time_share is None else f"{short_percent(kernel.time_share)} of GPU time"
 
 
 def _where(file: PlacedFile, best: Finding | None) -> str:
@@ -169,7 +169,7 @@ def _where(file: PlacedFile, best: Finding | None) -> str:
 
 def _brief(kernel: KernelView) -> str:
     if kernel.time_share is not None:
-        return f"{kernel.name} {percent(kernel.time_share)}"
+        return f"{kernel.name} {short_percent(kernel.time_share)}"
     return kernel.name
 
 

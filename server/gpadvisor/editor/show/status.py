@@ -12,9 +12,9 @@ from gpadvisor.editor.place.placing import PlacedFile
 from gpadvisor.editor.show.ledger import entry_words
 from gpadvisor.editor.show.options import Options, Severity
 from gpadvisor.editor.show.severity import finding_severity, severity
-from gpadvisor.editor.show.words import EVIDENCE_WORDS, clean, file_name, percent, plural
+from gpadvisor.editor.show.words import EVIDENCE_WORDS, clean, file_name, plural
 from gpadvisor.model.estimate import Estimate, Evidence
-from gpadvisor.model.figures import expected, gain
+from gpadvisor.model.figures import expected, gain, short_percent
 from gpadvisor.model.finding import EditorAnalysis, Finding, Freshness, LedgerEntry, NoteCode, Place, ToolNote
 
 _AGES: Final = ((86400 * 365, "year"), (86400, "day"), (3600, "hour"), (60, "minute"))
@@ -50,7 +50,7 @@ def status(
         parts.append(EVIDENCE_WORDS[next(iter(evidences))])
     parts.append(plural(findings, "finding"))
     if stale:
-        parts.append(f"{percent(stale)} stale")
+        parts.append(f"{short_percent(stale)} stale")
     details = [clean(file_name(analysis.origin))]
     details += [clean(f"{kernel.name}: {kernel.verdict}") for kernel in analysis.kernels[:_DETAIL_KERNELS]]
     if len(analysis.kernels) > _DETAIL_KERNELS:
@@ -67,7 +67,7 @@ def bar_words(analysis: EditorAnalysis, file: PlacedFile, options: Options) -> s
     gains = [finding.speedup for finding in open_ones if finding.speedup is not None]
     evidences = {kernel.evidence for kernel in analysis.kernels}
     if stale := stale_share([file]):
-        words.append(f"{percent(stale)} stale")
+        words.append(f"{short_percent(stale)} stale")
     elif gains:
         words.append(f"best {expected(max(gains, key=lambda estimate: estimate.expected))}")
     if evidences == {Evidence.STATIC}:
@@ -166,9 +166,8 @@ def stale_note(analysis: EditorAnalysis, files: Iterable[PlacedFile]) -> ToolNot
         return None
     when = _taken(analysis)
     where = f" in {file_name(placed[0].path)}" if len(placed) == 1 else ""
-    sentence = (
-        f"{when}, before your last edits: {percent(1 - share)} of its samples{where} are on unchanged lines"
-    )
+    unchanged = f"{short_percent(1 - share)} of its samples{where} are on unchanged lines"
+    sentence = f"{when}, before your last edits: {unchanged}"
     findings = sum(file.stale_findings for file in placed)
     if findings:
         sentence += f", and {plural(findings, 'finding')} on edited ones"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from typing import Final
@@ -27,16 +26,6 @@ FRESHNESS_WORDS: Final = {
     Freshness.UNVERIFIED: "unverified",
     Freshness.EDITED: "edited since the profile",
 }
-
-
-def percent(share: float) -> str:
-    """``21 %``; one digit behind the point below ten, and never a nought that is none."""
-    hundred = 100 * share
-    if not math.isfinite(hundred):
-        return "? %"
-    if 0 < hundred < 0.1:
-        return "<0.1 %"
-    return f"{hundred:.0f} %" if hundred >= 10 or hundred == 0 else f"{hundred:.1f} %"
 
 
 def count(number: int) -> str:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpadvisor.editor.show.choice import chosen_kernels, launches_of
-from gpadvisor.editor.show.words import EVIDENCE_WORDS, file_name, percent
+from gpadvisor.editor.show.words import EVIDENCE_WORDS, file_name
 from gpadvisor.errors import UsageError
 from gpadvisor.lsp.layers import PlacedLayer
 from gpadvisor.lsp.protocol import KernelChoice
 from gpadvisor.lsp.snapshot import Snapshot, View
+from gpadvisor.model.figures import short_percent
 from gpadvisor.model.finding import KernelView, LaunchView
 
 _LAUNCH: Final = "@"
@@ -33,7 +34,7 @@ def kernel_choices(snapshot: Snapshot, view: View | None) -> list[KernelChoice]:
 
 def _choices(layer: PlacedLayer, kernel: KernelView, *, chosen: bool) -> list[KernelChoice]:
     origin = f"{EVIDENCE_WORDS[kernel.evidence]}, {file_name(layer.analysis.origin)}"
-    share = "" if kernel.time_share is None else f"{percent(kernel.time_share)} of GPU time"
+    share = "" if kernel.time_share is None else f"{short_percent(kernel.time_share)} of GPU time"
     launches = launches_of(layer.analysis, kernel)
     if not layer.entry.is_profile or len(launches) < 2:
         words = [word for word in (share, kernel.launch) if word]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from gpadvisor.cubin import Cubin, demangle
+from gpadvisor.model.figures import percent
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import (
     Launch,
@@ -49,7 +50,7 @@ def configuration_problems(group: ExecutionGroup, share: float) -> tuple[Problem
             Problem(
                 ProblemCode.MIXED_CONFIGURATIONS,
                 f"the {group.launches} launches of {name} have {count} configurations, and samples of"
-                f" continuous mode belong to all of them; the one shown has {100 * share:.0f} % of their"
+                f" continuous mode belong to all of them; the one shown has {percent(share, 0)} of their"
                 f" {'time' if group.duration_ns else 'number'}, so that estimates which change the launch are"
                 " ranges down to no gain; serialized mode tells launches apart",
             )

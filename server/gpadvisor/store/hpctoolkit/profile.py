@@ -16,6 +16,7 @@ import numpy as np
 
 from gpadvisor.cubin import demangle
 from gpadvisor.errors import ProfileFormatError
+from gpadvisor.model.figures import percent
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import (
     CONFIGURATION_SHARE,
@@ -287,7 +288,7 @@ def _problems(
         problems.append(
             Problem(
                 ProblemCode.COLLECTION_LIMITED,
-                f"{100 * share:.0f} % of the samples, taken while the scheduler issued, have no stall reason"
+                f"{percent(share, 0)} of the samples, taken while the scheduler issued, have no stall reason"
                 " in HPCToolkit's databases: what a change gains is estimated low",
             )
         )

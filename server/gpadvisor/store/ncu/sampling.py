@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpadvisor.model.figures import percentage
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Sampling
 from gpadvisor.model.stalls import KNOWN_REASONS, StallReason, stall_reason
@@ -290,6 +291,7 @@ def _truncation(
     if expected is not None and expected > _ENOUGH_EXPECTED and total < _FAR_BELOW * expected:
         share = 100 * total / expected
         signs.append(
-            f"{total} samples are {share:.0f} % of the {expected:.0f} that one per SM and interval gives"
+            f"{total} samples are {percentage(share)} of the {expected:.0f} that one per SM and interval "
+            "gives"
         )
     return "; ".join(signs) or None

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpadvisor.model.figures import percentage
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.store.parts import Document
 from gpadvisor.store.ranks.members import By, Member
@@ -108,8 +109,8 @@ def _everywhere(factors: NDArray[np.float64], slow: Sequence[int], labels: Seque
     look = "node" if by is not By.NAME else "machine"
     return _problem(
         f"{_which(slow, labels, by)} {'takes' if len(slow) == 1 else 'take'}"
-        f" {'' if len(slow) == 1 else 'up to '}{more:.0f} % longer in everything than the median: look at"
-        f" the {look}, not at the code"
+        f" {'' if len(slow) == 1 else 'up to '}{percentage(more)} longer in everything than the median: look"
+        f" at the {look}, not at the code"
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpadvisor.model.figures import percent
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import (
     CONFIGURATION_SHARE,
@@ -188,7 +189,7 @@ def _kernel(index: int, summed_kernel: SummedKernel, rows: Sequence[Document]) -
                 "code": ProblemCode.MIXED_CONFIGURATIONS.value,
                 "message": f"the {launches} launches of {summed_kernel.demangled} have {len(rows)}"
                 f" configurations, whose samples are added up; the one shown has"
-                f" {100 * share:.0f} % of their {weight}",
+                f" {percent(share, 0)} of their {weight}",
             }
         )
     return kernel

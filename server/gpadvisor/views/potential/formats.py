@@ -10,9 +10,10 @@ from dataclasses import fields
 from importlib.resources import files
 from typing import Final
 
+from gpadvisor.model.figures import percent
 from gpadvisor.report.names import short_name
 from gpadvisor.report.tables import Column, Overflow, format_table
-from gpadvisor.report.words import clean, cleaned, percent, wrap
+from gpadvisor.report.words import clean, cleaned, wrap
 from gpadvisor.views.potential.model import Benefit, Potential, ShownPotential
 from gpadvisor.views.potential.words import WHAT, answers, at_most, lowered, sentences
 

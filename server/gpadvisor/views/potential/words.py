@@ -8,8 +8,7 @@ from typing import Final
 
 from gpadvisor.estimators import constants
 from gpadvisor.model.estimate import EstimateCap
-from gpadvisor.model.figures import factor, gain
-from gpadvisor.report.words import percent
+from gpadvisor.model.figures import factor, gain, percent
 from gpadvisor.views.potential.model import Benefit, Potential, Promise, ShownPotential
 
 _NOTABLE: Final = 0.05

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.views.columns import Columns, columns
 from gpadvisor.views.roofline import counted
@@ -134,7 +135,7 @@ def _check(height: float, peak: Figure | None, reported: float | None) -> tuple[
     if peak is None or reported is None or abs(height / peak.value / reported - 1) <= _APART:
         return ()
     ours = 100 * height / peak.value
-    text = f"the report has {100 * reported:.1f} % of the issue peak, and its parts make {ours:.1f} %"
+    text = f"the report has {percent(reported)} of the issue peak, and its parts make {percentage(ours, 1)}"
     return (f"{text}: one of time, clock and instructions is of another pass",)
 
 
@@ -188,7 +189,7 @@ def _notes(
     by_instruction = 0.0 if profile.counts is None else float(profile.counts.warps.sum())
     if by_instruction and abs(by_instruction / executed.value - 1) > _APART:
         result.append(
-            f"counts by instruction add up to {100 * by_instruction / executed.value:.1f} % of the counter: "
+            f"counts by instruction add up to {percent(by_instruction / executed.value)} of the counter: "
             "the passes of the tool were not alike"
         )
     waves = profile.metric(_WAVES)

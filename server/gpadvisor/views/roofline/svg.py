@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Final
 from xml.etree import ElementTree as ET
 
+from gpadvisor.model.figures import percent
 from gpadvisor.report.names import short_name
-from gpadvisor.report.words import cleaned, duration, percent, wrap
+from gpadvisor.report.words import cleaned, duration, wrap
 from gpadvisor.views.roofline.accesses import no_conflict, stride_1
 from gpadvisor.views.roofline.axes import BOTTOM, LEFT, RIGHT, TOP, WIDTH, Axes, axes_of, grid, line, text
 from gpadvisor.views.roofline.model import (

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from gpadvisor.model.figures import percent
 from gpadvisor.report.names import base_name, short_name
 from gpadvisor.report.tables import Column, Overflow, format_table
-from gpadvisor.report.words import clean, cleaned, duration, percent, wrap
+from gpadvisor.report.words import clean, cleaned, duration, wrap
 from gpadvisor.views.roofline.model import LANES, Figure, RegionKind, RegionPoint, Roofline, WallKind
 from gpadvisor.views.roofline.shown import ShownKernel
 from gpadvisor.views.roofline.words import allows, code_place, mnemonic, sentences

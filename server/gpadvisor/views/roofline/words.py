@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpadvisor.model.figures import factor, gain
+from gpadvisor.model.figures import factor, gain, percent
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.report.names import base_name
-from gpadvisor.report.words import base_file, percent
+from gpadvisor.report.words import base_file
 from gpadvisor.views.roofline.advice import NEAR, Proposal, answers, caps, follows, raises
 from gpadvisor.views.roofline.model import (
     LANES,

@@ -10,10 +10,11 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.model.figures import percent
 from gpadvisor.report.names import short_name
 from gpadvisor.report.style import Style
 from gpadvisor.report.tables import Column, Overflow, format_table
-from gpadvisor.report.words import clean, percent, plural, wrap
+from gpadvisor.report.words import clean, plural, wrap
 from gpadvisor.views.tree.formats import values
 from gpadvisor.views.tree.formula import Formula
 from gpadvisor.views.tree.measured import TIME
