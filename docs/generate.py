@@ -13,9 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gpadvisor.advice.run_rules.facts import RunRule
 from gpadvisor.estimators.constants import table
 from gpadvisor.estimators.context import Optimizer
+from gpadvisor.estimators.run_facts import RunRule
 from gpadvisor.model.stalls import KNOWN_REASONS
 from gpadvisor.pipeline.rule_pages import all_rules, kind_of, rule_page
 from gpadvisor.pipeline.stall_pages import stall_pages

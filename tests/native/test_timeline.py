@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from tests.injection import NATIVE, Stand
 
-from gpadvisor.advice.run_rules import run_findings
+from gpadvisor.advice.run_findings import run_findings
 from gpadvisor.errors import NoTimelineError, ProfileFormatError
 from gpadvisor.model.timeline import Operation, Timeline
 from gpadvisor.profiler.cupti import CollectOptions, SamplingMode, collect

@@ -7,12 +7,14 @@ import importlib
 import pkgutil
 import re
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from tests.kernels import ROOT
 
 from gpadvisor import rules as optimizers
 from gpadvisor.estimators.context import Optimizer
+from gpadvisor.estimators.run_facts import RunRule
 from gpadvisor.model.advice import Category
 
 HEADINGS = (
@@ -43,14 +45,32 @@ FIRST_DIGIT = {
 }
 
 
+def _named(registered: str) -> dict[str, Any]:
+    """What each module registers by a name of its own: an optimizer, or a rule on a whole run."""
+    modules = {
+        module.name: importlib.import_module(f"gpadvisor.rules.{module.name}")
+        for module in pkgutil.iter_modules(optimizers.__path__)
+    }
+    assert all(hasattr(module, "OPTIMIZER") != hasattr(module, "RULE") for module in modules.values())
+    return {
+        name: getattr(module, registered) for name, module in modules.items() if hasattr(module, registered)
+    }
+
+
 def _modules() -> dict[str, Optimizer]:
-    names = [module.name for module in pkgutil.iter_modules(optimizers.__path__)]
-    return {name: importlib.import_module(f"gpadvisor.rules.{name}").OPTIMIZER for name in names}
+    return _named("OPTIMIZER")
 
 
 def test_every_module_is_in_the_tuple_once() -> None:
     listed = [id(optimizer) for optimizer in optimizers.OPTIMIZERS]
     assert sorted(listed) == sorted(id(optimizer) for optimizer in _modules().values())
+
+
+def test_every_rule_on_a_run_is_in_its_tuple_once() -> None:
+    rules = {name: cast("RunRule", rule) for name, rule in _named("RULE").items()}
+    assert sorted(map(id, optimizers.RUN_RULES)) == sorted(map(id, rules.values()))
+    assert all(rule.slug == name.replace("_", "-") for name, rule in rules.items())
+    assert all(re.fullmatch(r"GPA5\d\d", rule.code) for rule in rules.values())
 
 
 def test_all_eleven_of_table_two_are_there() -> None:

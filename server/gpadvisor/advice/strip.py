@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.advice.idleness import APPLICATION, gap_causes, idleness
-from gpadvisor.advice.run_rules.facts import RunFacts
+from gpadvisor.estimators.run_facts import RunFacts
 from gpadvisor.model.timeline import Operation, RunStrip, StripLane, Timeline
 
 MOST_EVENTS: Final = 1_000_000

@@ -6,12 +6,11 @@ from __future__ import annotations
 import difflib
 import inspect
 
-from gpadvisor.advice.run_rules import RUN_RULES
-from gpadvisor.advice.run_rules.facts import RunRule
 from gpadvisor.errors import UsageError
 from gpadvisor.estimators.context import Optimizer
+from gpadvisor.estimators.run_facts import RunRule
 from gpadvisor.report import RuleMetadata
-from gpadvisor.rules import OPTIMIZERS
+from gpadvisor.rules import OPTIMIZERS, RUN_RULES
 
 
 def all_rules() -> tuple[Optimizer | RunRule, ...]:

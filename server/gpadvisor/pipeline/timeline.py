@@ -135,7 +135,7 @@ def answer(request: bytes) -> bytes:
     """Read the trace at a ``path`` for ``what`` is asked (JSON); an error is its ``message``."""
     from gpadvisor.advice.idleness import idleness  # noqa: PLC0415 of the child
     from gpadvisor.advice.in_run import run_times  # noqa: PLC0415 of the child
-    from gpadvisor.advice.run_rules import run_findings  # noqa: PLC0415 of the child
+    from gpadvisor.advice.run_findings import run_findings  # noqa: PLC0415 of the child
     from gpadvisor.advice.strip import run_strip  # noqa: PLC0415 of the child
     from gpadvisor.store.timeline import read_timeline  # noqa: PLC0415 of the child
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The optimizers of GPA Table II, others beyond it and notes, one file each; this tuple is the registry."""
+"""The optimizers of GPA Table II, others beyond it, notes and rules on a whole run, one file each.
+
+The two tuples are the registry.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gpadvisor.estimators.context import Optimizer
+from gpadvisor.estimators.run_facts import RunRule
 from gpadvisor.rules import (
     asynchronous_copy,
     atomic_aggregation,
@@ -14,6 +18,7 @@ from gpadvisor.rules import (
     code_reordering,
     constant_divergence,
     conversions,
+    copy_overlap,
     data_reuse,
     double_precision,
     fast_math,
@@ -21,8 +26,10 @@ from gpadvisor.rules import (
     function_split,
     loop_unrolling,
     memory_transaction_reduction,
+    needless_wait,
     register_reuse,
     shared_memory_saving,
+    small_launches,
     strength_reduction,
     tensor_cores,
     thread_divergence,
@@ -58,5 +65,7 @@ OPTIMIZERS: Final[tuple[Optimizer, ...]] = (
     tensor_cores.OPTIMIZER,
     unit_at_limit.OPTIMIZER,
 )
+
+RUN_RULES: Final[tuple[RunRule, ...]] = (needless_wait.RULE, copy_overlap.RULE, small_launches.RULE)
 
 BY_CODE: Final[Mapping[str, Optimizer]] = {optimizer.code: optimizer for optimizer in OPTIMIZERS}

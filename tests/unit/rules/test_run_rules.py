@@ -17,12 +17,13 @@ from tests.advice_values import advice, kernel
 from tests.host_traces import Host, write_host_trace, write_waiting_database
 from tests.unit.advice.test_idleness import TRACES
 
-from gpadvisor.advice.run_rules import RUN_RULES, run_findings
+from gpadvisor.advice.run_findings import run_findings
 from gpadvisor.cli import main
 from gpadvisor.model.timeline import RunFinding
 from gpadvisor.pipeline.timeline import idle_of, in_timeline
 from gpadvisor.report import SarifOptions, render_json, render_markdown, render_sarif, render_text
 from gpadvisor.report.jsonformat import advice_schema
+from gpadvisor.rules import RUN_RULES
 from gpadvisor.store.timeline import read_timeline
 
 KINDS = ("sqlite", "json")

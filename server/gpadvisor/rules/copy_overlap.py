@@ -49,8 +49,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.advice.run_rules.facts import RunFacts, RunMatch, RunRule, heaviest, milliseconds
 from gpadvisor.estimators import constants
+from gpadvisor.estimators.run_facts import RunFacts, RunMatch, RunRule, heaviest, milliseconds
 from gpadvisor.model.timeline import Operation
 
 _WORDS: Final = {Operation.TO_DEVICE: "to the GPU", Operation.TO_HOST: "to the host"}

@@ -47,8 +47,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.advice.run_rules.facts import RunFacts, RunMatch, RunRule, milliseconds
 from gpadvisor.estimators import constants
+from gpadvisor.estimators.run_facts import RunFacts, RunMatch, RunRule, milliseconds
 from gpadvisor.model.timeline import Operation
 
 _FEWEST: Final = 10

@@ -54,7 +54,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.advice.run_rules.facts import (
+from gpadvisor.estimators.run_facts import (
     NOWHERE,
     RunFacts,
     RunMatch,

@@ -1,17 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What host code does that leaves a GPU idle: rules on the timeline of a whole run, one file each."""
+"""What of a whole run is worth telling: where its host code leaves the GPU idle."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
-
-from gpadvisor.advice.run_rules import copy_overlap, needless_wait, small_launches
-from gpadvisor.advice.run_rules.facts import RunFacts, RunRule
+from gpadvisor.estimators.run_facts import RunFacts
 from gpadvisor.model.timeline import RunFinding, RunRelated, Timeline
-
-RUN_RULES: Final[tuple[RunRule, ...]] = (needless_wait.RULE, copy_overlap.RULE, small_launches.RULE)
-BY_CODE: Final[Mapping[str, RunRule]] = {rule.code: rule for rule in RUN_RULES}
+from gpadvisor.rules import RUN_RULES
 
 
 def run_findings(timeline: Timeline) -> tuple[RunFinding, ...]:
