@@ -54,6 +54,7 @@ class CodeForm:
     parameters_at: int  # offset of the kernel's parameters in c[0x0]
     block_size_at: int  # of the block's three sizes
     grid_size_at: int  # of the grid's three sizes
+    stack_at: int  # of the end of a thread's local memory, where R1 starts
     branch_offset_at: int  # bit of a branch's offset, which counts from the next instruction
     branch_offset_bits: int
     branch_short_bits: int  # of the offset of BSSY

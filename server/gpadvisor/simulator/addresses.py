@@ -53,6 +53,13 @@ def stack_words(instruction: Instruction, frame: int | None) -> list[int]:
 _STACK_POINTER: Final = register(RegisterFile.GPR, 1)
 
 
+def is_in_frame(instruction: Instruction, base: tuple[list[tuple[Register, int]], int]) -> bool:
+    """Whether a local access has the same place in every thread: of its frame, or by uniform registers."""
+    return instruction.info.space is MemorySpace.LOCAL and all(
+        register == _STACK_POINTER or is_uniform(register) for register, _ in base[0]
+    )
+
+
 def written_by(instruction: Instruction, frame: int | None) -> list[int]:
     """Registers, predicates and words of the frame that an instruction writes."""
     written = [int(written_register) for written_register in instruction.defs]

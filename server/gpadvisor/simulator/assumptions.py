@@ -60,7 +60,7 @@ def _cache_assumptions(outcome: Outcome) -> list[str]:
     config, level = outcome.config, outcome.results.level.sum(axis=1)
     l1, l2 = (ASSUMED_HIT_RATE if rate is None else rate for rate in (config.l1_hit_rate, config.l2_hit_rate))
     shares = f"hit L1 with {percent(l1, 0)}, L2 with {percent(l2, 0)}"
-    local = f"local ones hit L1 with {percent(config.local_hit_rate, 0)}"
+    local = f"local loads hit L1 with {percent(config.local_hit_rate, 0)}, stores go to L2"
     found, unknown = int(level[state.REQUESTS]), int(level[state.UNKNOWN_REQUESTS])
     if not found:
         return [f"global accesses {shares}; {local}"]

@@ -27,6 +27,7 @@ from gpadvisor.simulator.state import (
     L1_SECTORS,
     L1_SETS,
     L1_WAYS,
+    L2_BUSY,
     L2_CYCLES,
     L2_FOUND,
     L2_FREE,
@@ -49,8 +50,9 @@ from gpadvisor.simulator.state import (
 )
 from gpadvisor.simulator.values import WORD, Values
 
-THROUGH_L2, THROUGH_L1 = 1, 2
-"""Where a request with a known address is looked up: in L2 alone, or in L1 before that."""
+THROUGH_L2, THROUGH_L1, INTERLEAVED = 1, 2, 3
+"""Where a request with a known address is looked up: in L2 alone, or in L1 before that; and local memory,
+where the words of a warp's threads lie side by side."""
 _STORE, _ATOMIC, _REDUCTION = Access.STORE.value, Access.ATOMIC.value, Access.REDUCTION.value
 _TAG, _USED, _ARRIVES = 0, 1, 2
 _STAMP = 1
@@ -164,7 +166,9 @@ def through_l2(m: Machine, start: int, bytes_moved: float, packets: float) -> fl
     """When L2 gets to a request: it takes in packets, and gives bytes."""
     traffic = m.traffic
     begin = max(traffic[L2_FREE], float(start))
-    traffic[L2_FREE] = begin + max(bytes_moved / m.real[L2_RATE], packets / m.real[L2_PACKETS])
+    taken = max(bytes_moved / m.real[L2_RATE], packets / m.real[L2_PACKETS])
+    traffic[L2_FREE] = begin + taken
+    traffic[L2_BUSY] += taken
     traffic[L2_MOVED] += bytes_moved
     return float(begin)
 

@@ -33,8 +33,8 @@ class SimulationConfig:
     l1_hit_rate: float | None = None
     """Of global accesses; None: by their addresses where these are known, else as often as not."""
     l2_hit_rate: float | None = None
-    local_hit_rate: float = 0.9
-    """L1 hits of local memory: spills are used again soon."""
+    local_hit_rate: float = 0.97
+    """L1 hits of loads from local memory (0.93 to 0.997 in six kernels on an H100); what misses is in L2."""
     l1_hit_rate_at: Mapping[int, float] = field(default_factory=dict)  # by source line
     l2_hit_rate_at: Mapping[int, float] = field(default_factory=dict)  # by source line
     sectors_per_request: float | None = None

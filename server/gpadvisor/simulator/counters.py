@@ -133,11 +133,11 @@ def metrics_of(outcome: Outcome, cycles: float | None) -> dict[str, MetricValue]
         * busy
         * float(traffic[state.L1_PASSES])
         / active,
-        "lts__t_sectors.avg.pct_of_peak_sustained_elapsed": 100.0
+        # By what L2 takes in or by what it gives, whichever takes longer.
+        "lts__throughput.avg.pct_of_peak_sustained_elapsed": 100.0
         * busy
-        * float(traffic[state.L2_MOVED])
-        / active
-        / float(outcome.sm.real[state.L2_RATE]),
+        * float(traffic[state.L2_BUSY])
+        / active,
     }
     result |= _pipes(outcome, active * schedulers)
     # Of the whole grid, as counters of caches and DRAM are.

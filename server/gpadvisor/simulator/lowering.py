@@ -16,7 +16,7 @@ from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.machine import WARP, MachineModel
 from gpadvisor.model.program import Function, Program
 from gpadvisor.simulator.addresses import branch_predicate, is_uniform
-from gpadvisor.simulator.caches import THROUGH_L1, THROUGH_L2
+from gpadvisor.simulator.caches import INTERLEAVED, THROUGH_L1, THROUGH_L2
 from gpadvisor.simulator.configuration import ASSUMED_HIT_RATE, SimulationConfig
 from gpadvisor.simulator.control import Decision, decisions, indirect_targets, is_conditional, jumps
 from gpadvisor.simulator.lowered import Lowered, LoweredFlow, empty_code, empty_slice
@@ -67,7 +67,7 @@ def lower(
 
 
 _WRITTEN_THROUGH: Final = frozenset({OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
-"""Global accesses that go to L2 whatever L1 holds; local memory is written back."""
+"""Accesses that go to L2 whatever L1 holds: on an H100 stores to local memory, too."""
 _L1_PASSED_BY: Final = frozenset({"STRONG", "MMIO", "BYPASS"})
 """Of loads that ask for what other SMs have stored meanwhile, and of copies that leave L1 alone."""
 _FLOWS: Final = {
@@ -215,10 +215,12 @@ class _Lowering:
             line = -1 if entry is None else entry.location.line
             l1, l2 = (
                 config.l1_hit_rate_at.get(line, config.local_hit_rate if local else config.l1_hit_rate),
-                config.l2_hit_rate_at.get(line, config.l2_hit_rate),
+                config.l2_hit_rate_at.get(line, 1.0 if local else config.l2_hit_rate),
             )
-            through_l2 = not local and instruction.info.opclass in _WRITTEN_THROUGH
-            if l1 is None and l2 is None:
+            through_l2 = instruction.info.opclass in _WRITTEN_THROUGH
+            if local:
+                self.code.looked_up[first + index] = INTERLEAVED
+            elif l1 is None and l2 is None:
                 l2_alone = through_l2 or not _L1_PASSED_BY.isdisjoint(instruction.modifiers)
                 self.code.looked_up[first + index] = THROUGH_L2 if l2_alone else THROUGH_L1
             l1 = 0.0 if through_l2 else l1

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from gpadvisor.model.machine import BANK_ROW_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES, WARP
-from gpadvisor.simulator.caches import look_up, packets_of, through_l2
+from gpadvisor.model.machine import BANK_BYTES, BANK_ROW_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES, WARP
+from gpadvisor.simulator.caches import INTERLEAVED, look_up, packets_of, through_l2
 from gpadvisor.simulator.chance import cycles, uniform
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.lowered import Packed
@@ -30,6 +30,7 @@ from gpadvisor.simulator.state import (
     L1_CYCLES,
     L1_HIT,
     L1_PASSES,
+    L2_BUSY,
     L2_CYCLES,
     L2_FREE,
     L2_HIT,
@@ -149,6 +150,13 @@ def _sectors(
     """
     width = p.fact[i, WIDTH]
     ideal = float(max(1, -(-_population(lanes) * width // SECTOR_BYTES)))
+    if p.fact[i, LOOKED_UP] == INTERLEAVED:
+        apart = p.fact[i, FOLLOWED] and not (_address(p, m, v, w, i, lanes) and _is_one_row(v, lanes))
+        if not apart:
+            return ideal, max(1, int((ideal + 3.0) / 4.0)), False
+        # An index of each thread's own: the lanes' words lie in rows of their own.
+        sectors = float(_population(lanes) * max(1, width // BANK_BYTES))
+        return sectors, int(sectors), False
     stated, known = float(p.rate[i, SECTORS]), False
     if stated >= 0.0:
         sectors = stated
@@ -165,6 +173,19 @@ def _sectors(
     r.sectors[1, i] += ideal
     r.sectors[4, i] += passes
     return sectors, max(1, passes), known
+
+
+@compiled
+def _is_one_row(v: Values, lanes: int) -> bool:
+    """Whether the lanes ask for the same word of their frames, which lie side by side."""
+    first = -1
+    for lane in range(WARP):
+        if lanes >> lane & 1:
+            if first < 0:
+                first = v.scratch[0, lane]
+            elif v.scratch[0, lane] != first:
+                return False
+    return True
 
 
 @seldom
@@ -253,6 +274,7 @@ def _operations(p: Packed, m: Machine, v: Values, i: int, lanes: int, start: int
             m.hot[line % HOT_LINES] = begin + cost
             if same:
                 m.traffic[L2_FREE] += 1.0 / m.real[L2_PACKETS]
+                m.traffic[L2_BUSY] += 1.0 / m.real[L2_PACKETS]
             done = max(done, begin + cost)
     return int(done)
 
@@ -264,7 +286,9 @@ def global_access(
     """Start, end of reading the operands, and return of an access to local or global memory."""
     i = m.warp[w, PC]
     sectors, lines, known = _sectors(p, m, v, r, w, i, lanes)
-    passes = max(lines, m.whole[WAVEFRONT])
+    local = p.fact[i, LOOKED_UP] == INTERLEAVED
+    # Lanes of local memory never share a bank: their lines are looked up four at a time.
+    passes = max(-(-lines // 4) if local else lines, m.whole[WAVEFRONT])
     start = max(cycle + 1, m.number[LSU_FREE])
     m.number[LSU_FREE] = start + passes
     m.traffic[L1_PASSES] += passes
@@ -275,7 +299,7 @@ def global_access(
         if kind in (5, 6):
             done = max(done, _operations(p, m, v, i, lanes, start + passes))
     else:
-        r.level[UNKNOWN_REQUESTS, i] += p.fact[i, LOOKED_UP] != 0
+        r.level[UNKNOWN_REQUESTS, i] += p.fact[i, LOOKED_UP] != 0 and not local
         before = m.traffic[DRAM_MOVED]
         # The lanes of an atomic operation whose addresses are not known go to different lines.
         packets = (

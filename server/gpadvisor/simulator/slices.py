@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from gpadvisor.model.ids import INSTRUCTION_BYTES, FunctionId
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.program import Function
-from gpadvisor.simulator.addresses import address_base, branch_predicate, written_by
+from gpadvisor.simulator.addresses import address_base, branch_predicate, is_in_frame, written_by
 from gpadvisor.simulator.meanings import IMMEDIATE, PLAIN, REGISTER, TRUE, Constants, Meaning, Op, ValueSource
 from gpadvisor.simulator.semantics import meaning_of
 
-_FOLLOWED_SPACES = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC, MemorySpace.SHARED})
+_FOLLOWED_SPACES = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC, MemorySpace.SHARED, MemorySpace.LOCAL})
 _ALLOCATED = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC})
 _SUMS = frozenset({Op.ADD, Op.ADD_WIDE, Op.SELECT, Op.SELECT_WIDE, Op.BROADCAST})
 _ACCESSES = frozenset({OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
@@ -44,7 +44,7 @@ def relevance(functions: Sequence[Function], constants: Constants, *, addresses:
         accesses = instruction.info.opclass in _ACCESSES or instruction.opcode == "LDGSTS"
         if addresses and accesses and instruction.info.space in _FOLLOWED_SPACES:
             base = address_base(instruction)
-            if base is not None:
+            if base is not None and not is_in_frame(instruction, base):
                 bases[place] = (tuple((int(register), shift) for register, shift in base[0]), base[1])
                 registers.update(int(register) for register, _ in base[0])
                 registers.update(_guard(instruction))

@@ -105,7 +105,9 @@ SAMPLES, INTERVAL_NOW, STATUS, FULL_WAVE_AT, BARRIERS, LAST_AGE, ISSUED_CYCLES, 
 LIVE_WARPS, PERIOD_START, TEX_FREE, LATE, HOLDERS, STARTED, TOO_DEEP, TICK, SECTORS_IN_L2, AXES = range(
     16, 26
 )
-L2_FREE, DRAM_FREE, L2_MOVED, DRAM_MOVED, WARP_CYCLES, ACTIVE_CYCLES, DRAM_WRITTEN, L1_PASSES = range(8)
+L2_FREE, DRAM_FREE, L2_MOVED, DRAM_MOVED, WARP_CYCLES, ACTIVE_CYCLES, DRAM_WRITTEN, L1_PASSES, L2_BUSY = (
+    range(9)
+)
 
 # ---- columns of Machine.sample ----
 S_PC, S_REASON, S_CAUSE, S_LATENCY, S_PHASE, S_SERIAL = range(6)
@@ -205,7 +207,7 @@ def empty_machine(
         whole=parameters,
         real=real,
         number=number,
-        traffic=np.zeros(8),
+        traffic=np.zeros(9),
         warp=warp,
         pending=np.zeros((warps, SCOREBOARDS + 2, IN_FLIGHT, 3), dtype=np.int64),
         trips=np.zeros((warps, lowered.counters), dtype=np.int32),

@@ -13,10 +13,12 @@ from gpadvisor.advice.library_calls import library_call
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.profile import Evidence
 from gpadvisor.rules import memory_transaction_reduction
 from gpadvisor.rules.wider_accesses import OPTIMIZER
 
 REQUESTS = "l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed"
+L2 = "lts__throughput.avg.pct_of_peak_sustained_elapsed"
 DRAM = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
 SECTORS = "memory_l2_theoretical_sectors_global"
 WAVEFRONTS = "memory_l1_wavefronts_shared"
@@ -282,3 +284,57 @@ def test_below_the_limit_of_a_unit_waits_get_shorter_too(percent: float, by_coun
     assert (found.measured_bound is not None) is by_counters
     estimate = OPTIMIZER.estimate(context, found)
     assert (estimate.expected > 1.05) is not by_counters
+
+
+_STREAM = """
+    S2R R0, SR_TID.X // 7
+    IMAD.WIDE R4, R0, {width:#x}, c[0x0][0x160] // 7
+    load| LDG.E{form} R8, [R4.64] // 9
+    {between}
+    use| FMUL R2, R8, R3 // 10
+    STG.E [R6.64], R2 // 10
+    EXIT
+"""
+
+
+def _stream(
+    l2: float = 70.0, waits: int = 800, between: str = "", width: int = 4, form: str = "", blocks: int = 65536
+) -> KernelContext:
+    """A word of each thread, as scale_stream on an H100."""
+    return context_of(
+        listing(_STREAM.format(between=between, width=width, form=form)),
+        [Row("long_scoreboard", "use", waits, waits, due_to="load"), Row("selected", "use", 1000 - waits)],
+        grid=blocks,
+        metrics={L2: l2},
+    )
+
+
+def test_full_sms_with_too_few_bytes_on_their_way_get_wider_accesses() -> None:
+    """1.34x on an H100 with L2 at 72 %."""
+    context = _stream()
+    found = _match(context)
+    assert "4 neighbouring elements with accesses of 16 bytes" in found.cure
+    estimate = OPTIMIZER.estimate(context, found)
+    assert estimate.low <= 1.0
+    assert estimate.low < estimate.expected < estimate.high
+    assert estimate.high == pytest.approx(1 / 0.7, abs=0.05)
+    assert "8 neighbouring elements" in _match(_stream(width=2, form=".U16")).cure
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        _stream(l2=85),  # full already
+        _stream(l2=20),  # something else holds it
+        _stream(waits=400),  # most warps wait for something else
+        _stream(between="BAR.SYNC 0x0"),  # threads work together
+        _stream(between="ATOMS.ADD RZ, [R9], R8"),
+        _stream(width=16, form=".128"),  # as wide as there are
+        _stream(width=64),  # scattered
+        _stream(blocks=800),  # a quarter of them would not fill the GPU
+        replace(_stream(), evidence=Evidence.MODELLED),  # the simulator gives what pairs do not have
+    ],
+    ids=["full", "idle", "other waits", "barrier", "shared", "wide", "scattered", "few blocks", "modelled"],
+)
+def test_one_word_for_each_thread_is_no_fault_elsewhere(context: KernelContext) -> None:
+    assert "no accesses of a thread follow each other" in _reason(context)
