@@ -230,7 +230,7 @@ def _few_bytes(context: KernelContext, blame: Blame, profile: KernelProfile) -> 
         cure=cure,
         advice=f"{cure} {line_text(function, first)} loads {width} bytes for each thread "
         f"({function.instructions[first].opcode}). Every SM is full, but {full.unit.name} is at "
-        f"{full.unit.percent:.0f} %: what is on its way does not fill it.",
+        f"{percentage(full.unit.percent)}: what is on its way does not fill it.",
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=(
             Adjustment(

@@ -149,8 +149,8 @@ def test_the_share_of_known_addresses_is_told() -> None:
     run = run_text(_GATHER, {**_POINTERS, 16: 0, 20: 0x30})
     assert "addresses of 67 % of the global accesses follow from the launch" in " ".join(run.assumptions)
     assert (
-        "the other global accesses hit L1 with 50 %, L2 with 50 %; local loads hit L1 with 97 %, stores go to L2"
-        in run.assumptions
+        "the other global accesses hit L1 with 50 %, L2 with 50 %; local loads hit L1 with 97 %, "
+        "stores go to L2" in run.assumptions
     )
     assert "l1tex__t_sector_hit_rate.pct" not in run.profile.metrics
 
