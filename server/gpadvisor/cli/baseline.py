@@ -6,25 +6,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gpadvisor import __version__
 from gpadvisor.cli.messages import say
 from gpadvisor.errors import UsageError
 from gpadvisor.files import read_file, write_atomically
-from gpadvisor.gate.baseline import (
-    MAX_BYTES,
-    BaselineError,
-    Difference,
-    Findings,
-    Known,
-    difference,
-    dump,
-    joined,
-    parse,
-    updated,
-)
 from gpadvisor.pipeline.render import Fired, Gate
+
+if TYPE_CHECKING:
+    from gpadvisor.gate.baseline import Difference, Findings, Known
 
 _SHOWN: Final = 10
 
@@ -67,6 +58,8 @@ def judge(arguments: argparse.Namespace, states: Sequence[Findings]) -> list[Gat
     Raises:
         BaselineError: the file is missing or damaged.
     """
+    from gpadvisor.gate.baseline import difference, dump, joined, updated
+
     path: Path = arguments.baseline
     findings = joined(states)
     before = read_baseline(path, may_lack=arguments.update_baseline)
@@ -86,6 +79,8 @@ def read_baseline(path: Path, *, may_lack: bool = False) -> Findings:
     Raises:
         BaselineError: the file is missing or damaged.
     """
+    from gpadvisor.gate.baseline import MAX_BYTES, BaselineError, Findings, parse
+
     try:
         return parse(read_file(path, max_bytes=MAX_BYTES), path.name)
     except FileNotFoundError as error:

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpadvisor.files import cache_folder
-from gpadvisor.gate.baseline import BaselineError, Findings, dump, parse
 from gpadvisor.pipeline.cache import Cache, file_digest, installation_digest
 from gpadvisor.pipeline.inputs import InputKind, input_digest, input_kind
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources import local as local_sources
 
 if TYPE_CHECKING:
+    from gpadvisor.gate.baseline import Findings
     from gpadvisor.model.advice import Advice
     from gpadvisor.pipeline.advise import AdvisedFile
     from gpadvisor.pipeline.prefetch import Opened
@@ -85,7 +85,14 @@ class Rendered:
     text: str
     fired: tuple[Fired, ...]
     unread: tuple[str, ...]  # kernels of which no tool could read the machine code: rules on it said nothing
-    state: Findings = field(default_factory=Findings)  # what a baseline keeps
+    kept: str = ""  # what a baseline keeps, as it is written
+
+    @property
+    def state(self) -> Findings:
+        """What a baseline keeps."""
+        from gpadvisor.gate.baseline import Findings, parse
+
+        return parse(self.kept.encode(), "the cache") if self.kept else Findings()
 
 
 def render_file(path: Path, request: Request, options: RenderOptions, progress: Progress) -> Rendered:
@@ -156,18 +163,13 @@ def _still_true(stored: bytes, request: Request) -> Rendered | None:
         if local_sources.fingerprint(request.root, entry["wanted"]) != entry["sources"]:
             return None
         fired = tuple(Fired(code=str(code), expected=_number(expected)) for code, expected in entry["fired"])
-        state = parse(str(entry["state"]).encode(), "the cache")
         return Rendered(
-            text=str(entry["text"]), fired=fired, unread=tuple(map(str, entry["unread"])), state=state
+            text=str(entry["text"]),
+            fired=fired,
+            unread=tuple(map(str, entry["unread"])),
+            kept=str(entry["state"]),
         )
-    except (
-        BaselineError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        RecursionError,
-    ):  # of another shape
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # of another shape
         return None
 
 
@@ -190,13 +192,14 @@ def _fresh(
             "text": answer.text,
             "fired": [[entry.code, entry.expected] for entry in answer.fired],
             "unread": answer.unread,
-            "state": dump(answer.state),
+            "state": answer.kept,
         }
         cache.put(key, json.dumps(entry).encode())
     return answer
 
 
 def _rendered(result: AdvisedFile, text: str) -> Rendered:
+    from gpadvisor.gate.baseline import dump
     from gpadvisor.gate.state import state_of
 
     compilers = {kernel.advice.mangled: kernel.analysed.context.program.compiler for kernel in result.kernels}
@@ -204,7 +207,7 @@ def _rendered(result: AdvisedFile, text: str) -> Rendered:
         text=text,
         fired=fired_suggestions(result.advice),
         unread=unread_kernels(result.advice),
-        state=state_of(result.advice, result.texts, compilers),
+        kept=dump(state_of(result.advice, result.texts, compilers)),
     )
 
 
