@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -49,7 +48,7 @@ def advise(
     from gpadvisor.pipeline.advise import advise_file  # noqa: PLC0415 a profiled block does not need it
 
     request = _request(kernel, source_root)
-    request = replace(request, launch=launch, show_all=everything, model=model)
+    request = request._replace(launch=launch, show_all=everything, model=model)
     return advise_file(Path(path), request, lambda _: None, Cache(cache_folder())).advice
 
 

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from docs.generate import FOLDER, README, TRANSCRIPT_REPORT, pages, readme_with, transcript
@@ -32,9 +32,9 @@ def test_no_page_of_a_rule_that_is_gone() -> None:
 def test_every_setting_is_documented_with_its_own_words() -> None:
     text = (FOLDER / "settings.md").read_text(encoding="utf-8")
     rows = {line.split("|")[1].strip(" `"): line for line in text.splitlines() if line.startswith("| `")}
-    assert set(rows) == {entry.name.replace("_", "-") for entry in fields(Settings)}
-    for entry in fields(Settings):
-        assert entry.metadata["doc"] in rows[entry.name.replace("_", "-")]
+    assert set(rows) == {name.replace("_", "-") for name in Settings._fields}
+    for name, hint in get_type_hints(Settings, include_extras=True).items():
+        assert hint.__metadata__[0] in rows[name.replace("_", "-")]
 
 
 @pytest.mark.reports

@@ -235,8 +235,6 @@ def refuse_unknown_rules(codes: list[str]) -> None:
 
 def make_request(arguments: argparse.Namespace) -> Request:
     """The request that the options and the nearest settings file make."""
-    from dataclasses import replace
-
     from gpadvisor.pipeline.settings import find_settings
 
     loaded = find_settings(Path.cwd())
@@ -257,7 +255,7 @@ def make_request(arguments: argparse.Namespace) -> Request:
         from gpadvisor.pipeline.opening import command_line_flags
 
         changes["extra_flags"] = (*settings.extra_flags, *command_line_flags(flags))
-    settings = replace(settings, **changes)  # type: ignore[arg-type] # each option was parsed to its field's type
+    settings = settings._replace(**changes)  # type: ignore[arg-type] # each option was parsed to its field's type
     root = getattr(arguments, "source_root", None) or Path(settings.source_root)
     lines_from: list[Path] = getattr(arguments, "lines_from", [])
     return Request(

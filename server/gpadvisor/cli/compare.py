@@ -89,8 +89,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the comparison."""
-    from dataclasses import replace
-
     from gpadvisor.cli.advise import make_request
     from gpadvisor.cli.html_page import render_html
     from gpadvisor.gate.limits import GateOutcome
@@ -106,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--format html makes a page without gates; take another format")
     arguments.top, rows = None, arguments.top or None
     before = make_request(arguments)
-    after = before if arguments.kernel_after is None else replace(before, kernel=arguments.kernel_after)
+    after = before if arguments.kernel_after is None else before._replace(kernel=arguments.kernel_after)
     if arguments.format == "html":
         page = render_html(arguments.after, after, before=(arguments.before, before))
         options.write_output(page.text, arguments.output, paged=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -115,7 +114,7 @@ def _page(arguments: dict[str, Any], progress: Said) -> object:
     from gpadvisor.editor.contents.page import page_contents  # noqa: PLC0415  # brings every view
 
     path, before = Path(arguments["path"]), arguments.get("before")
-    request = replace(_request(arguments, path), prefer_launch=True)
+    request = _request(arguments, path)._replace(prefer_launch=True)
     first = None if before is None else (Path(before), _request({**arguments, "launch": None}, Path(before)))
     page = page_contents(path, request, progress, _cache(), before=first)
     return {
@@ -141,8 +140,7 @@ def _request(arguments: dict[str, Any], path: Path) -> Request:
     """The request that the project's and the editor's settings make."""
     request = plain_request(path, arguments)
     settings = _edited(request.settings, arguments)
-    return replace(
-        request,
+    return request._replace(
         settings=settings,
         model=_models(arguments.get("model"), settings, path),
         # Perhaps no kernel has a stated launch after all, or one that can run: the command says so.
@@ -162,9 +160,9 @@ def _models(mode: object, settings: Settings, path: Path) -> bool:
 def _edited(settings: Settings, arguments: dict[str, Any]) -> Settings:
     """The project's settings, with what the editor sets instead."""
     if arguments.get("arch"):
-        settings = replace(settings, arch=str(arguments["arch"]))
+        settings = settings._replace(arch=str(arguments["arch"]))
     if arguments.get("flags"):
-        settings = replace(settings, flags=tuple(map(str, arguments["flags"])))
+        settings = settings._replace(flags=tuple(map(str, arguments["flags"])))
     return settings
 
 

@@ -234,7 +234,7 @@ def _without_suppressed(
     lines = _analysed_lines(analysis)
     answers, _ = apply_suppressions(kernels, comments, analysed_lines=lines)
     # A comment is of use even where the thresholds would have hidden what it suppresses.
-    everything = replace(request, show_all=True)
+    everything = request._replace(show_all=True)
     unsuppressed = [
         _advise(kernel, findings, everything)
         for kernel, findings in zip(analysis.kernels, evaluated, strict=True)
@@ -265,7 +265,7 @@ def _simulated_changes(
     """What the optimizers answered, with the estimates that come from simulating their changes."""
     from gpadvisor.pipeline.what_if import with_what_ifs  # noqa: PLC0415 the simulator takes long
 
-    everything = replace(request, show_all=True)
+    everything = request._replace(show_all=True)
     return [
         with_what_ifs(
             analysis.path,

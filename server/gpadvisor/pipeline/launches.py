@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from gpadvisor.errors import SettingsError
 
@@ -34,22 +33,20 @@ def is_whole(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= MAX_WHOLE
 
 
-@dataclass(frozen=True, slots=True)
-class StatedArgument:
+class StatedArgument(NamedTuple):
     """One kernel argument in order of declaration."""
 
     kind: str  # one of ARGUMENT_KINDS
     value: ArgumentValue = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatedLaunch:
+class StatedLaunch(NamedTuple):
     """What is known of a launch that was not measured; None where the model's default holds."""
 
     grid: Dimensions | None = None
     block: Dimensions | None = None
     dynamic_shared_bytes: int | None = None
-    loops: Mapping[int, int] = field(default_factory=dict)  # trips by source line
+    loops: Mapping[int, int] = MappingProxyType({})  # trips by source line
     arguments: tuple[StatedArgument, ...] = ()
     l1_hit_rate: float | None = None
     l2_hit_rate: float | None = None
@@ -59,11 +56,11 @@ class StatedLaunch:
     def over(self, launch: StatedLaunch) -> StatedLaunch:
         """This launch, with what it leaves open taken from another."""
         changes = {
-            entry.name: getattr(self, entry.name)
-            for entry in fields(self)
-            if getattr(self, entry.name) not in (None, ()) and entry.name != "loops"
+            name: value
+            for name, value in self._asdict().items()
+            if value not in (None, ()) and name != "loops"
         }
-        return replace(launch, loops={**launch.loops, **self.loops}, **changes)
+        return launch._replace(loops={**launch.loops, **self.loops}, **changes)
 
 
 def no_launch(path: Path, notes: Sequence[str] = ()) -> str:
@@ -89,7 +86,7 @@ def parse_launches(table: object, where: str) -> Mapping[str, StatedLaunch]:
 
 
 def _launch(table: Mapping[str, object], where: str) -> StatedLaunch:
-    keys = {entry.name for entry in fields(StatedLaunch)}
+    keys = StatedLaunch._fields
     values: dict[str, object] = {}
     for key, value in table.items():
         name = key.replace("-", "_")
@@ -97,7 +94,7 @@ def _launch(table: Mapping[str, object], where: str) -> StatedLaunch:
             names = ", ".join(sorted(entry.replace("_", "-") for entry in keys))
             raise SettingsError(f"{where}: unknown key '{key}'; known are {names}")
         values[name] = _CHECKS[name](value, f"{where}.{key}")
-    return replace(StatedLaunch(), **values)  # type: ignore[arg-type] # each value was checked for its field
+    return StatedLaunch()._replace(**values)  # type: ignore[arg-type] # each value was checked for its field
 
 
 def dimensions(value: object, where: str) -> Dimensions:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpadvisor.files import cache_folder
 from gpadvisor.pipeline.cache import Cache, file_digest, installation_digest
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
     from gpadvisor.pipeline.prefetch import Opened
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placing:
+class Placing(NamedTuple):
     """Where services that show advice beside lines of a repository put it, and which of it."""
 
     root: str = ""  # of the repository
@@ -38,8 +36,7 @@ class Placing:
     pages: str = ""  # address of the folder of the rules' pages
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenderOptions:
+class RenderOptions(NamedTuple):
     """How the advice is printed."""
 
     format: str  # "text", "json", "sarif", "markdown"
@@ -48,19 +45,17 @@ class RenderOptions:
     use_cache: bool
     details: bool = False  # text with every number instead of one screen
     why: str | None = None  # text of one suggestion, by its number or code
-    placing: Placing = field(default_factory=Placing)
+    placing: Placing = Placing()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fired:
+class Fired(NamedTuple):
     """A suggestion or note that is not suppressed; ``expected`` is None for static findings and notes."""
 
     code: str
     expected: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class Gate(NamedTuple):
     """A ``--fail-on`` condition."""
 
     text: str
@@ -78,8 +73,7 @@ class Gate:
         return any(entry.expected is not None and entry.expected >= limit for entry in fired)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rendered:
+class Rendered(NamedTuple):
     """Printed advice, and what of it a CI gate looks at."""
 
     text: str
@@ -105,7 +99,7 @@ def render_file(path: Path, request: Request, options: RenderOptions, progress: 
     # A source includes headers that only its compiler knows: it is compiled each time, also for its lines.
     cache = Cache(cache_folder() if options.use_cache and kind is not InputKind.SOURCE else None)
     is_cached = options.use_cache and not request.lines_from
-    key = cache.key("answer", {**key_parts(path, request), "shown": asdict(options)}) if is_cached else ""
+    key = cache.key("answer", {**key_parts(path, request), "shown": options._asdict()}) if is_cached else ""
     stored = cache.get(key) if key else None
     if stored is not None and (rendered := _still_true(stored, request)) is not None:
         return rendered

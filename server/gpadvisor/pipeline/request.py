@@ -6,9 +6,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from gpadvisor.pipeline.cache import file_digest
 from gpadvisor.pipeline.launches import StatedLaunch
@@ -18,8 +17,7 @@ Progress: TypeAlias = Callable[[str], None]
 """Called with a few words at the start of each stage; may raise to cancel."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(NamedTuple):
     """One request for advice."""
 
     settings: Settings
@@ -30,7 +28,7 @@ class Request:
     prefer_launch: bool = False  # ``launch`` chooses among those of its kernel, and hides no other kernel
     model: bool = False  # simulate kernels that have no profile and whose launch is stated
     model_needed: bool = True  # an error where no kernel can be; else there is what the code alone says
-    stated: StatedLaunch = field(default_factory=StatedLaunch)  # of the command line
+    stated: StatedLaunch = StatedLaunch()  # of the command line
     lines_from: tuple[Path, ...] = ()  # sources and cubins with the lines of a profile that has none
     may_compile: bool = True  # sources that are found, for such lines
     timeline: Path | None = None  # of a run, for what advice is worth there
@@ -40,7 +38,7 @@ class Request:
 
     def describe(self) -> dict[str, object]:
         """Everything that decides the answer, as JSON values, for a cache key."""
-        settings = {name: getattr(self.settings, name) for name in Settings.__dataclass_fields__}
+        settings = self.settings._asdict()
         settings["source_map"] = sorted(self.settings.source_map.items())
         settings["launches"] = repr(sorted(self.settings.launches.items()))
         return {

@@ -11,10 +11,9 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Annotated, Final, NamedTuple
 
 from gpadvisor.errors import SettingsError
 from gpadvisor.files import home, parse_toml, read_file
@@ -26,62 +25,40 @@ _LARGEST: Final = 1_000_000_000
 """Of any number: 31 years, a petabyte of MiB."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Every setting; the ``doc`` of a field is its documentation."""
+class Settings(NamedTuple):
+    """Every setting; what stands beside the type of each is its documentation."""
 
-    top: int = field(default=10, metadata={"doc": "suggestions shown per kernel"})
-    min_speedup: float = field(
-        default=1.03, metadata={"doc": "suggestions whose expected speedup is lower are counted, not shown"}
-    )
-    min_importance: float = field(
-        default=0.01,
-        metadata={"doc": "suggestions that match a smaller share of samples are counted, not shown"},
-    )
-    source_map: Mapping[str, str] = field(
-        default_factory=lambda: MappingProxyType({}),
-        metadata={"doc": "table of path prefixes: as the report has them = as they are here"},
-    )
-    source_root: str = field(
-        default=".",
-        metadata={"doc": "folder searched for the sources a report names, relative to the settings file"},
-    )
-    machine: str | None = field(
-        default=None, metadata={"doc": "machine table to use instead of the shipped one, a TOML file"}
-    )
-    arch: str | None = field(
-        default=None, metadata={"doc": 'architecture a source is compiled for, such as "sm_90"'}
-    )
-    build_folder: str | None = field(
-        default=None,
-        metadata={"doc": "folder whose compile_commands.json is used, relative to the settings file"},
-    )
-    flags: tuple[str, ...] = field(
-        default=(), metadata={"doc": "compiler flags for sources that no compile_commands.json names"}
-    )
-    extra_flags: tuple[str, ...] = field(
-        default=(), metadata={"doc": "compiler flags added to the command of every source that is compiled"}
-    )
-    tool_timeout_seconds: float = field(
-        default=120.0, metadata={"doc": "time limit of one compiler or disassembler run"}
-    )
-    lines_timeout_seconds: float = field(
-        default=30.0,
-        metadata={
-            "doc": "time limit of all compiling for the lines of a report that has none; 0: no compiling"
-        },
-    )
-    launches: Mapping[str, StatedLaunch] = field(
-        default_factory=lambda: MappingProxyType({}),
-        metadata={"doc": "table of kernels with their launch, for models; see below"},
-    )
-    memory_mib: int = field(
-        default=8192, metadata={"doc": "memory limit of a child process that reads a profile"}
-    )
+    top: Annotated[int, "suggestions shown per kernel"] = 10
+    min_speedup: Annotated[float, "suggestions whose expected speedup is lower are counted, not shown"] = 1.03
+    min_importance: Annotated[
+        float, "suggestions that match a smaller share of samples are counted, not shown"
+    ] = 0.01
+    source_map: Annotated[
+        Mapping[str, str], "table of path prefixes: as the report has them = as they are here"
+    ] = MappingProxyType({})
+    source_root: Annotated[
+        str, "folder searched for the sources a report names, relative to the settings file"
+    ] = "."
+    machine: Annotated[str | None, "machine table to use instead of the shipped one, a TOML file"] = None
+    arch: Annotated[str | None, 'architecture a source is compiled for, such as "sm_90"'] = None
+    build_folder: Annotated[
+        str | None, "folder whose compile_commands.json is used, relative to the settings file"
+    ] = None
+    flags: Annotated[tuple[str, ...], "compiler flags for sources that no compile_commands.json names"] = ()
+    extra_flags: Annotated[
+        tuple[str, ...], "compiler flags added to the command of every source that is compiled"
+    ] = ()
+    tool_timeout_seconds: Annotated[float, "time limit of one compiler or disassembler run"] = 120.0
+    lines_timeout_seconds: Annotated[
+        float, "time limit of all compiling for the lines of a report that has none; 0: no compiling"
+    ] = 30.0
+    launches: Annotated[
+        Mapping[str, StatedLaunch], "table of kernels with their launch, for models; see below"
+    ] = MappingProxyType({})
+    memory_mib: Annotated[int, "memory limit of a child process that reads a profile"] = 8192
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedSettings:
+class LoadedSettings(NamedTuple):
     """Settings and the file they came from."""
 
     settings: Settings
@@ -159,7 +136,7 @@ def _load(path: Path, table: tuple[str, ...]) -> LoadedSettings:
     root = (path.parent / settings.source_root).resolve()
     machine = None if settings.machine is None else str((path.parent / settings.machine).resolve())
     build = None if settings.build_folder is None else str((path.parent / settings.build_folder).resolve())
-    settings = replace(settings, source_root=str(root), machine=machine, build_folder=build)
+    settings = settings._replace(source_root=str(root), machine=machine, build_folder=build)
     return LoadedSettings(settings=settings, path=path, digest=hashlib.sha256(data).hexdigest())
 
 
@@ -169,17 +146,16 @@ def parse_settings(table: Mapping[str, object], where: str) -> Settings:
     Raises:
         SettingsError: an unknown key or a value of the wrong type.
     """
-    settings_fields = {entry.name: entry for entry in fields(Settings)}
     values: dict[str, object] = {}
     for key, value in table.items():
         name = key.replace("-", "_")
-        if name not in settings_fields:
-            names = ", ".join(sorted(entry.replace("_", "-") for entry in settings_fields))
+        if name not in Settings._fields:
+            names = ", ".join(sorted(entry.replace("_", "-") for entry in Settings._fields))
             raise SettingsError(f"{where}: unknown setting '{key}'; known are {names}")
         if any("\0" in text for text in _texts(value)):
             raise SettingsError(f"{where}: '{key}' has a character that no path and no option can have")
         values[name] = _checked(name, value, where)
-    return replace(Settings(), **values)  # type: ignore[arg-type] # each value was checked for its field
+    return Settings()._replace(**values)  # type: ignore[arg-type] # each value was checked for its field
 
 
 def _texts(value: object) -> Iterator[str]:

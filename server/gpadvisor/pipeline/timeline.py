@@ -46,7 +46,7 @@ def with_own_timeline(path: Path, request: Request) -> Request:
     """A request with the timeline that the snapshot itself has, unless the user asks for another one."""
     asked = request.timeline is not None and request.timeline_needed
     return (
-        request if asked or not has_timeline(path) else replace(request, timeline=path, timeline_needed=False)
+        request if asked or not has_timeline(path) else request._replace(timeline=path, timeline_needed=False)
     )
 
 

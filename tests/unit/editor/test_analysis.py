@@ -60,7 +60,7 @@ NAMES = {"_Z6gatherILi1EEvPKfPKiPfi": "gather<1>", "_Z6gatherILi4EEvPKfPKiPfi": 
 
 
 def _request(root: Path, **changes: object) -> Request:
-    return replace(Request(settings=Settings(arch="sm_80"), root=root), **changes)
+    return Request(settings=Settings(arch="sm_80"), root=root)._replace(**changes)
 
 
 def _analyse(path: Path, cache: Path | None = None, **changes: object) -> EditorAnalysis:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,7 +62,7 @@ def project(tmp_path: Path, built: bytes) -> Path:
 
 
 def request(root: Path, **changes: object) -> Request:
-    return replace(Request(settings=Settings(), root=root), **changes)  # type: ignore[arg-type] # by name
+    return Request(settings=Settings(), root=root)._replace(**changes)  # type: ignore[arg-type] # by name
 
 
 def advice(project: Path, name: str = "run.ncu-rep", **changes: object) -> Advice:
@@ -161,7 +160,7 @@ def test_a_source_of_two_kernels_is_compiled_once(project: Path) -> None:
 
 
 def test_when_the_time_for_compiling_is_spent_no_further_source_is_begun(project: Path) -> None:
-    hurried = replace(Settings(), lines_timeout_seconds=0.0)
+    hurried = Settings()._replace(lines_timeout_seconds=0.0)
     (message,) = said(advice(project, settings=hurried), ProblemCode.NO_LINE_INFO)
     assert message.endswith("--lines-from stencil.cu does")
     named = (project / "src" / "stencil.cu",)
@@ -170,7 +169,7 @@ def test_when_the_time_for_compiling_is_spent_no_further_source_is_begun(project
 
 def test_a_compile_under_way_is_ended_with_the_time_and_tried_again_later(project: Path) -> None:
     cache = Cache(project / "cache")
-    hurried = replace(Settings(), lines_timeout_seconds=0.001)
+    hurried = Settings()._replace(lines_timeout_seconds=0.001)
     found = advise_file(project / "run.ncu-rep", request(project, settings=hurried), lambda _: None, cache)
     (message,) = said(found.advice, ProblemCode.NO_LINE_INFO)
     assert "stencil.cu did not compile for its lines within 0.001 s; --lines-from stencil.cu" in message
@@ -239,7 +238,7 @@ def test_lines_come_from_a_source_or_cubin_that_is_named(project: Path, built: b
 def test_code_that_differs_in_part_says_for_how_much_it_has_lines(project: Path) -> None:
     changed = TEXT.replace("__global__", "__global__ __launch_bounds__(64, 16)", 1)
     (project / "src" / "stencil.cu").write_text(changed + "\n__device__ int more;\n", encoding="utf-8")
-    found = advice(project, settings=replace(Settings(), extra_flags=("-maxrregcount=16",)))
+    found = advice(project, settings=Settings()._replace(extra_flags=("-maxrregcount=16",)))
     (message,) = said(found, ProblemCode.LINES_RECOVERED)
     assert re.search(r"other code than the report's, .*; \d+ % of the samples have a line", message)
     kernel = found.kernels[0]

@@ -160,8 +160,8 @@ def test_an_edit_is_compiled_and_simulated_with_its_loops_where_they_are_then(tm
     assert "simulated, add #pragma unroll 4: " in found.reason
     head = "    for (int i"
     edited = _written(tmp_path, "edited.cu", text.replace(head, f"#pragma unroll 4\n{head}"))
-    stated = replace(request.stated, loops={6: 64})
-    after = _cycles(edited, replace(request, stated=stated))
+    stated = request.stated._replace(loops={6: 64})
+    after = _cycles(edited, request._replace(stated=stated))
     assert found.expected == pytest.approx(_cycles(path, request) / after)
 
 
@@ -183,7 +183,7 @@ def test_a_flag_is_compiled_and_simulated(tmp_path: Path) -> None:
     request = _request([108], [128], {}, "pointer", "pointer", 1 << 20)
     found = _promised(path, request, "GPA104")
     assert "simulated, compiled with --use_fast_math: " in found.reason
-    fast = replace(request, settings=Settings(arch="sm_80", extra_flags=("--use_fast_math",)))
+    fast = request._replace(settings=Settings(arch="sm_80", extra_flags=("--use_fast_math",)))
     assert found.expected == pytest.approx(_cycles(path, request) / _cycles(path, fast))
     assert found.expected > 1.1
 

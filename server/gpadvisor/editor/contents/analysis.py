@@ -63,7 +63,7 @@ def advise_and_show(
     Raises:
         GpadvisorError: the input, a tool or a setting is at fault.
     """
-    return advise_wanted(path, replace(request, kernel=None, prefer_launch=True), progress, cache)
+    return advise_wanted(path, request._replace(kernel=None, prefer_launch=True), progress, cache)
 
 
 def advise_wanted(
@@ -168,7 +168,7 @@ def sass_for_editor(
 def _one_kernel(path: Path, request: Request, progress: Progress, cache: Cache, kernel: str) -> Analysis:
     exactly = re.compile(rf"\A{re.escape(kernel)}\Z")
     # The launch of another kernel may be stated, of this one not.
-    request = replace(request, kernel=exactly, prefer_launch=True, model_needed=False)
+    request = request._replace(kernel=exactly, prefer_launch=True, model_needed=False)
     try:
         return analyse_file(path, request, progress, cache)
     except ProfileMismatchError as error:
