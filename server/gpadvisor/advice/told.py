@@ -231,7 +231,11 @@ def _scope(context: KernelContext, finding: EstimatedMatch) -> Scope:
     Of a routine of the compiler's the kernel, whose lines call it.
     """
     match, blame = finding.match, context.blame
-    routines = {one.demangled for one in context.program.functions if one.kind is FunctionKind.MATH_HELPER}
+    routines = {
+        function.demangled
+        for function in context.program.functions
+        if function.kind is FunctionKind.MATH_HELPER
+    }
     if match.regions and blame is not None:
         samples = blame.rows.samples
         scope = max(match.regions, key=lambda region: int(samples[region.rows].sum())).scope

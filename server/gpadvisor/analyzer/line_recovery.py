@@ -183,7 +183,7 @@ class _Alignment:
     def __init__(self, function: Function, other: Function) -> None:
         self._function, self._other = function, other
         shapes = [_shape(instruction) for instruction in function.instructions]
-        other_shapes = [_shape(one) for one in other.instructions]
+        other_shapes = [_shape(instruction) for instruction in other.instructions]
         # From the most telling to the least; only the first is unique where values are computed alike.
         self._keys: tuple[tuple[Sequence[Key], Sequence[Key]], ...] = (
             (_values(function, shapes), _values(other, other_shapes)),

@@ -70,10 +70,10 @@ def contention(context: KernelContext) -> Contention | None:
         return None
     full = busiest_after(measured_loads(context), ())
     atomics = tuple(atomics_of(context.program, context.kernel, profile))
-    operations = sum(_operations(one) for one in atomics)
+    operations = sum(_operations(atomic) for atomic in atomics)
     if not operations or full is None or full.load > constants.SERIAL:
         return None
-    floats = sum(_operations(one) for one in atomics if "F32" in one.modifiers) / operations
+    floats = sum(_operations(atomic) for atomic in atomics if "F32" in atomic.modifiers) / operations
     load = min(1.0, most / 100 * (1 + floats * (constants.FLOAT_ATOMIC - 1)))
     if 100 * load < constants.BUSY_PERCENT:
         return None
@@ -89,16 +89,16 @@ def without_contention(context: KernelContext, profile: KernelProfile, held: Con
 
     The low end adds up in the warp alone and lets nothing overlap; the high end adds up in the block.
     """
-    operations = sum(_operations(one) for one in held.atomics)
-    ends = [_left(profile, one) for one in held.atomics]
-    weights = [_operations(one) / operations for one in held.atomics]
+    operations = sum(_operations(atomic) for atomic in held.atomics)
+    ends = [_left(profile, atomic) for atomic in held.atomics]
+    weights = [_operations(atomic) / operations for atomic in held.atomics]
     least, middle, most = (
         held.load * sum(weight * end[at] for weight, end in zip(weights, ends, strict=True))
         for at in range(3)
     )
     loads = measured_loads(context)
     full = busiest_after(loads, ())
-    others = busiest_after([one for one in loads if one.name not in ON_THE_WAY], ())
+    others = busiest_after([load for load in loads if load.name not in ON_THE_WAY], ())
     busy, other = (0.0 if one is None else one.load for one in (full, others))
     short, mean, long = _latency(context, profile)
     shared = _in_shared_memory(profile, held.atomics)
@@ -134,7 +134,7 @@ def _left(profile: KernelProfile, atomic: Atomic) -> tuple[float, float, float]:
 def _in_shared_memory(profile: KernelProfile, atomics: Sequence[Atomic]) -> float:
     """The time of an SM for the same operations on a copy in shared memory, each thread in turn."""
     sms, cycles = profile.device.sms, elapsed_cycles(profile)
-    turns = sum(one.warps * (one.meeting or 1.0) for one in atomics if one.words is not None)
+    turns = sum(atomic.warps * (atomic.meeting or 1.0) for atomic in atomics if atomic.words is not None)
     return turns / (sms * cycles) if sms and cycles else 0.0
 
 

@@ -45,7 +45,9 @@ def told_divisions(functions: tuple[Function, ...]) -> tuple[Divisions, Division
     """
     found, others = Divisions(), Divisions()
     for function in functions:
-        written = [one for one in written_divisions(function) if written_at(functions, function, one)]
+        written = [
+            division for division in written_divisions(function) if written_at(functions, function, division)
+        ]
         changing = [one for one in written if _divisor(function, one) is _Divisor.CHANGES]
         found[function.id] = tuple(one for one in written if one not in changing)
         others[function.id] = tuple(changing)

@@ -85,7 +85,7 @@ def concrete_cures(
     if cut:
         cures.append(f"divide whole numbers at {cut[0]}, where the quotient becomes one")
     # The routine for rare arguments belongs to the sequence that is expanded beside its call.
-    if single or any(not is_of_doubles(one) and not (kinds and is_for_rare(one)) for one in helpers):
+    if single or any(not is_of_doubles(helper) and not (kinds and is_for_rare(helper)) for helper in helpers):
         fast = terms.FAST_MATH.of(language)
         where = Counter((line_text(function, one.start), one.kind) for function, one in sequences)
         of = dict.fromkeys(

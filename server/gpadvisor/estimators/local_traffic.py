@@ -185,7 +185,7 @@ def _l1_share(context: KernelContext, profile: KernelProfile, sectors: float, re
     counted = [profile.metric(_PASSES.format(one)) for one in ("ld", "st")]
     requests = [profile.metric(_REQUESTS.format(one)) for one in ("ld", "st")]
     passes = sum(one or 0.0 for one in counted) or sectors / SECTORS_PER_LINE
-    stay = min(passes, replaced * sum(one or 0.0 for one in requests))
+    stay = min(passes, replaced * sum(request or 0.0 for request in requests))
     return (passes - stay) / (passes + (0.0 if traffic is None else traffic.l1_wavefronts))
 
 

@@ -88,10 +88,12 @@ def atomics_of(program: Program, kernel: str, profile: KernelProfile) -> list[At
 def _turns(profile: KernelProfile, atomics: Sequence[Atomic]) -> float:
     """How often a sector was sent for each time it was addressed: once for each thread at a word."""
     addressed = 0.0
-    for function in {one.function.id: one.function for one in atomics}.values():
+    for function in {atomic.function.id: atomic.function for atomic in atomics}.values():
         sectors = metric(profile, _SECTORS, function)
         addressed += (
-            0.0 if sectors is None else sum(sectors[one.index] for one in atomics if one.function is function)
+            0.0
+            if sectors is None
+            else sum(sectors[atomic.index] for atomic in atomics if atomic.function is function)
         )
     return sum(profile.metric(name) or 0.0 for name in _SENT) / addressed if addressed else 0.0
 

@@ -68,5 +68,5 @@ def _made_of(function: Function, index: int, registers: set[Register]) -> set[Re
             visited.add(definition)
             instruction = function.instructions[definition]
             if not is_memory(instruction):
-                pending += [(definition, one) for one in instruction.uses]
+                pending += [(definition, use) for use in instruction.uses]
     return result

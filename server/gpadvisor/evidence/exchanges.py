@@ -99,7 +99,7 @@ def _shape(function: Function, access: int, distances: set[Register]) -> bool | 
     if not is_shared(function.instructions[access]):
         return None
     registers = address_registers(function, access)
-    pending, visited = [(access, one) for one in registers], set[int]()
+    pending, visited = [(access, register) for register in registers], set[int]()
     partner = own = False
     while pending:
         use, read = pending.pop()
@@ -118,7 +118,7 @@ def _shape(function: Function, access: int, distances: set[Register]) -> bool | 
                 own = True
             elif maker.guard is not None or not _keeps_order(maker, distances):
                 return None
-            pending += [(definition, one) for one in maker.uses]
+            pending += [(definition, use) for use in maker.uses]
     return partner if own else None
 
 

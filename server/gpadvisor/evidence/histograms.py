@@ -88,7 +88,7 @@ def _made_of(
     function: Function, index: int, registers: Iterable[Register]
 ) -> tuple[set[int], set[OpcodeClass]]:
     """The loads from memory that registers come from, and the kinds of instructions in between."""
-    pending, visited = [(index, one) for one in registers], set[int]()
+    pending, visited = [(index, register) for register in registers], set[int]()
     loads, kinds = set[int](), set[OpcodeClass]()
     while pending:
         use, read = pending.pop()
@@ -100,7 +100,7 @@ def _made_of(
                     loads.add(definition)
                 continue
             kinds.add(instruction.info.opclass)
-            pending += [(definition, one) for one in instruction.uses]
+            pending += [(definition, use) for use in instruction.uses]
     return loads, kinds
 
 

@@ -106,7 +106,11 @@ def divisor_of(function: Function, division: CodeSequence) -> Divisor | None:
     passes = set() if loop is None else {*loop_indices(function, loop)}
     if made and loop is not None and made.isdisjoint(passes):
         return Divisor.KEPT
-    others = (one for one in math_sequences(function) if one.kind == DOUBLE_DIVISION and one != division)
+    others = (
+        sequence
+        for sequence in math_sequences(function)
+        if sequence.kind == DOUBLE_DIVISION and sequence != division
+    )
     return Divisor.KEPT if made and any(_made_at(function, one) == made for one in others) else Divisor.OWN
 
 

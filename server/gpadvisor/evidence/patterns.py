@@ -131,7 +131,7 @@ def math_sequences(function: Function) -> tuple[CodeSequence, ...]:
                 if chain is not None:
                     sequences.append(CodeSequence(signature.kind, start, chain))
     sequences = _with_polynomials(
-        function, [replace(one, beside=_way_around(function, one)) for one in sequences]
+        function, [replace(sequence, beside=_way_around(function, sequence)) for sequence in sequences]
     )
     return tuple(sorted(sequences, key=lambda sequence: (sequence.start, sequence.kind)))
 
@@ -148,21 +148,21 @@ def _way_around(function: Function, sequence: CodeSequence) -> frozenset[int]:
 
 def _with_polynomials(function: Function, sequences: list[CodeSequence]) -> list[CodeSequence]:
     """The sequences, with the polynomials that follow the reduction of a sine's argument beside that."""
-    reductions = [one for one in sequences if one.kind in {_SINE, _SLOW_PATH}]
-    starts = [one.start for one in reductions if one.kind == _SINE]
+    reductions = [sequence for sequence in sequences if sequence.kind in {_SINE, _SLOW_PATH}]
+    starts = [reduction.start for reduction in reductions if reduction.kind == _SINE]
     if not starts:
         return sequences
-    taken = frozenset[int]().union(*(one.indices for one in reductions))
+    taken = frozenset[int]().union(*(reduction.indices for reduction in reductions))
     parts: dict[int, set[int]] = {}
     for indices in polynomials(function, opcode_index(function).get("FSEL", ()), taken):
         before = [start for start in starts if start < max(indices)]
         if before:
             parts.setdefault(max(before), set()).update(indices)
     return [
-        replace(one, beside=one.beside | parts[one.start])
-        if one.kind == _SINE and one.start in parts
-        else one
-        for one in sequences
+        replace(sequence, beside=sequence.beside | parts[sequence.start])
+        if sequence.kind == _SINE and sequence.start in parts
+        else sequence
+        for sequence in sequences
     ]
 
 

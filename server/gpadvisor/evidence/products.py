@@ -166,7 +166,7 @@ def _product_loops(program: Program, kernel: str, profile: KernelProfile | None)
         ):
             first, last = product_loop.loads[0], product_loop.products[-1]
             yield replace(
-                product_loop, indices=tuple(at for at in product_loop.indices if first <= at <= last)
+                product_loop, indices=tuple(index for index in product_loop.indices if first <= index <= last)
             )
         yield from map(_together, alike.values())
 
@@ -182,8 +182,8 @@ def _together(copies: Sequence[ProductLoop]) -> ProductLoop:
         indices=tuple(index for copy in copies for index in copy.indices),
         products=tuple(index for loop in copies for index in loop.products),
         loads=tuple(index for product_loop in copies for index in product_loop.loads),
-        constants=tuple(index for one in copies for index in one.constants),
-        loaded_bytes=sum(one.loaded_bytes for one in copies),
+        constants=tuple(index for copy in copies for index in copy.constants),
+        loaded_bytes=sum(copy.loaded_bytes for copy in copies),
         copies=len(copies),
     )
 
@@ -245,7 +245,7 @@ def _factor_bytes(
     """The bytes of a factor: of integers those of the narrowest load, or one where loads are unpacked."""
     opcodes = {function.instructions[index].opcode for index in products}
     if opcodes != {_INTEGER}:
-        return max(_FACTOR_BYTES[one] for one in opcodes)
+        return max(_FACTOR_BYTES[opcode] for opcode in opcodes)
     if any(of and function.instructions[index].opcode in _UNPACKING for index, of in sources.items()):
         return 1
     return min(_FACTOR_BYTES[_INTEGER], *(function.instructions[index].width_bytes or 4 for index in loads))

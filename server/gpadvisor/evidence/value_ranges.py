@@ -174,7 +174,7 @@ def deciding(function: Function, index: int) -> list[tuple[int, bool]]:
         last = function.blocks[above].end - 1
         guard = function.instructions[last].guard
         ways = {int(successor) for successor, _ in function.blocks[above].successors}
-        others = {int(one) for one in function.blocks[block].predecessors} - {above}
+        others = {int(predecessor) for predecessor in function.blocks[block].predecessors} - {above}
         if guard is not None and block in ways and all(_is_behind(function, block, one) for one in others):
             passed = block == above + 1  # the branch, or the exit, was not taken
             found.append((last, guard.negated is passed))

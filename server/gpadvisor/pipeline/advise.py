@@ -127,7 +127,7 @@ def with_host_sources(advised: AdvisedFile, request: Request) -> AdvisedFile:
         return advised
     hosts = host_sources(advised.advice.run_findings, request)
     known = {match.report_path for match in advised.advice.sources}
-    others = (one for one in hosts.sources.matches if one.local_path and one.report_path not in known)
+    others = (match for match in hosts.sources.matches if match.local_path and match.report_path not in known)
     sources = (*advised.advice.sources, *others)
     wanted = (*advised.sources.wanted["names"], *hosts.sources.wanted["names"])
     names = sorted({str(name) for name in wanted})

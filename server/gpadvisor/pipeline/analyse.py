@@ -251,7 +251,7 @@ def _analyse_code(
         if request.model_needed:
             failed = (note.message for note in notes if note.code is ProblemCode.FAILED_LAUNCH)
             raise UsageError(
-                next(failed, no_launch(path, [one.message for one in notes if one.message != _NOT_FOUND]))
+                next(failed, no_launch(path, [note.message for note in notes if note.message != _NOT_FOUND]))
             )
         kernels = tuple(replace(kernel, problems=()) for kernel in kernels)  # of launches, all of them
     return Analysis(

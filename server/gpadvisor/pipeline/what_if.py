@@ -232,10 +232,10 @@ def _barriers(case: _Case, finding: EstimatedMatch, estimate: Estimate) -> Estim
     """
     program = case.kernel.context.program
     pcs = frozenset(
-        int(one.pc)
+        int(instruction.pc)
         for function in program.functions
-        for one in function.instructions
-        if one.info.opclass is OpcodeClass.BARRIER
+        for instruction in function.instructions
+        if instruction.info.opclass is OpcodeClass.BARRIER
     )
     whole = case.speedup(program, replace(case.config, passed_barriers=pcs), "it without barriers")
     if whole is None:
@@ -245,8 +245,8 @@ def _barriers(case: _Case, finding: EstimatedMatch, estimate: Estimate) -> Estim
     changed = _estimate(estimate, expected, "no waiting at barriers")
     reasons = [f"simulated, no waiting at barriers: {whole:.3f}x"]
     reasons += [
-        f"{one.reason} (expected {percent(one.expected, 0)} of that gain)"
-        for one in finding.match.adjustments
+        f"{adjustment.reason} (expected {percent(adjustment.expected, 0)} of that gain)"
+        for adjustment in finding.match.adjustments
     ]
     return replace(
         changed,

@@ -27,7 +27,9 @@ _SAMPLE: Final = {"ncu": "ncu --set full --import-source yes"}
 
 def caveats(advice: Advice) -> list[str]:
     """The sentences, the gravest first; those of kernels that take next to nothing are in the details."""
-    large = [one for one in advice.kernels if one.time_share is None or one.time_share >= SMALL_SHARE]
+    large = [
+        kernel for kernel in advice.kernels if kernel.time_share is None or kernel.time_share >= SMALL_SHARE
+    ]
     concerned: dict[ProblemCode, list[KernelAdvice]] = {problem.code: [] for problem in advice.problems}
     for kernel in large or advice.kernels:
         for code in dict.fromkeys(problem.code for problem in kernel.problems):
@@ -98,7 +100,7 @@ def _short_launches(advice: Advice) -> list[str]:
     parts = [kernel.in_run for kernel in advice.kernels if kernel.in_run is not None]
     if parts:
         totals: list[tuple[str, int, float]] = [
-            (one.time.name.demangled, one.time.launches, one.time.union_ns) for one in parts
+            (part.time.name.demangled, part.time.launches, part.time.union_ns) for part in parts
         ]
         waiting = 1 - parts[0].busy
     else:
@@ -109,7 +111,7 @@ def _short_launches(advice: Advice) -> list[str]:
         totals = [(name, len(each), sum(each)) for name, each in times.items()]
         waits = sum(max(0.0, number * launch_ns - spent) for _, number, spent in totals)
         waiting = waits / (waits + sum(spent for *_, spent in totals)) if totals else 0.0
-    repeated = [one for one in totals if one[1] >= REPEATED and one[2] < one[1] * launch_ns]
+    repeated = [total for total in totals if total[1] >= REPEATED and total[2] < total[1] * launch_ns]
     # The headline has said it.
     in_headline = not any(kernel.suggestions for kernel in advice.kernels) and all(
         (kernel.duration_ns or launch_ns) < launch_ns for kernel in advice.kernels
@@ -129,7 +131,7 @@ def _modelled(advice: Advice) -> bool:
 
 def _modelled_words(advice: Advice) -> str:
     """What a simulated run rests on: how many samples, and what the launch and the code do not tell."""
-    totals = [one.samples.total for one in advice.kernels if one.evidence is Evidence.MODELLED]
+    totals = [kernel.samples.total for kernel in advice.kernels if kernel.evidence is Evidence.MODELLED]
     low, high = f"{min(totals):,}", f"{max(totals):,}"
     samples = low if low == high else f"{low} to {high}"
     return (
@@ -203,7 +205,9 @@ def _absent(advice: Advice, _kernels: Sequence[KernelAdvice]) -> str:
     """The files that are missing, of those with the time where that is known; nothing if these are here."""
     missing = [match.report_path for match in advice.sources if match.local_path is None]
     missing = [path for path in missing if not is_library(path)] or missing
-    advised = [one for one in advice.kernels if one.time_share is None or one.time_share >= SMALL_SHARE]
+    advised = [
+        kernel for kernel in advice.kernels if kernel.time_share is None or kernel.time_share >= SMALL_SHARE
+    ]
     times = Counter[str]()
     for scope in (summary for kernel in advised for summary in kernel.scopes):
         if scope.scope.location is not None:

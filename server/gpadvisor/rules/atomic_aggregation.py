@@ -118,14 +118,16 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(
             code=_CODE, reason=f"waits due to atomic operations have {percent(part)} of the samples"
         )
-    weights = {one.place: samples(blame, rows & by_place(blame, indices, [one.place])) for one in atomics}
+    weights = {
+        atomic.place: samples(blame, rows & by_place(blame, indices, [atomic.place])) for atomic in atomics
+    }
     if not any(weights.values()):
-        weights = {one.place: round(one.warps) for one in atomics}
+        weights = {atomic.place: round(atomic.warps) for atomic in atomics}
     worst = max(atomics, key=lambda one: weights[one.place])
     why = _nothing_to_combine(profile, worst)
     if why is not None:
         return Rejection(code=_CODE, reason=f"{line_text(worst.function, worst.index)}: {why}")
-    gone = {one.place: _gone(profile, one) for one in atomics}
+    gone = {atomic.place: _gone(profile, atomic) for atomic in atomics}
     mean = sum(weights[place] * gone[place] for place in gone) / sum(weights.values())
     bound = (
         without_contention(context, profile, held) if held else _serial(context, profile, atomics, mean, part)
@@ -274,11 +276,11 @@ def _serial(
     cycles = next((value for name in _CYCLES if (value := profile.metric(name))), None)
     shared = [atomic for atomic in atomics if is_same_for_all(atomic.function, atomic.index)]
     alike = shared or [
-        one
-        for one in atomics
-        if _meets(one)
-        and not is_shared(one.function.instructions[one.index])
-        and access_shape(one.function, one.index, context.program.form, profile.launch)
+        atomic
+        for atomic in atomics
+        if _meets(atomic)
+        and not is_shared(atomic.function.instructions[atomic.index])
+        and access_shape(atomic.function, atomic.index, context.program.form, profile.launch)
         == AccessShape(Lie.SAME)
     ]
     operations = sum(one.warps * (one.threads or 1.0) for one in alike)
@@ -293,7 +295,7 @@ def _serial(
     ):
         return None
     after = 1 - gone
-    by_warp = max((1 / (one.threads or 1.0) for one in atomics if _meets(one)), default=0.0)
+    by_warp = max((1 / (atomic.threads or 1.0) for atomic in atomics if _meets(atomic)), default=0.0)
     # The operations load the way to L2, too: of that load none may go with them, or all.
     busiest = busiest_after([utilisation for utilisation in loads if utilisation.name not in ON_THE_WAY], ())
     least = max(after, full.load if busiest is None else busiest.load, constants.LEAST_TIME)

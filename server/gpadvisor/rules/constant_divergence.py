@@ -97,7 +97,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     units = {load.name: load.percent for load in measured_loads(context)}
     busy = max(units.get(CONSTANT_CACHE, 0.0), units.get(ADU_PIPE, 0.0))
     if busy < constants.BUSY_PERCENT:
-        loads = [one for one in loads if one.words is not None]
+        loads = [load for load in loads if load.words is not None]
     rows = None
     if blame is None:
         if busy < constants.HIGH_PERCENT:
@@ -105,7 +105,7 @@ def _match(context: KernelContext) -> Match | Rejection:
                 code=_CODE, reason=f"without samples: the constant cache is at {percentage(busy)}"
             )
     else:
-        places = [one.place for one in loads]
+        places = [load.place for load in loads]
         rows = by_place(blame, causes(blame), places) & stalled(blame)
         part = share(blame, rows)
         if part < constants.NOTABLE:
@@ -136,8 +136,10 @@ def _match(context: KernelContext) -> Match | Rejection:
         ),
         relieves=_reliefs(context, profile, loads),
         static_sites=tuple(
-            StaticSite(function=one.function.id, index=one.index, detail=f"{_many(one)}different constants")
-            for one in loads
+            StaticSite(
+                function=load.function.id, index=load.index, detail=f"{_many(load)}different constants"
+            )
+            for load in loads
         ),
     )
 
@@ -179,7 +181,7 @@ def _l1_with(
 def _reliefs(context: KernelContext, profile: KernelProfile, loads: list[_Load]) -> tuple[Relief, ...]:
     """Other loads from constant memory stay, and on the pipe whatever else it does, a turn each."""
     gone, stay = sum(load.turns for load in loads), dict.fromkeys((CONSTANT_CACHE, ADU_PIPE), 0.0)
-    places = {one.place for one in loads}
+    places = {load.place for load in loads}
     for function in kernel_functions(context.program, context.kernel):
         executed = executed_warps(profile, function)
         for index, instruction in enumerate(function.instructions):

@@ -167,12 +167,12 @@ def _without_samples(
         sequences = inline.get(function.id, ())
         covered = {index for sequence in sequences for index in sequence.indices}
         if 2 * len(covered) < len(function.instructions):
-            copies = Counter((one.kind, function.lines[one.start]) for one in sequences)
+            copies = Counter((sequence.kind, function.lines[sequence.start]) for sequence in sequences)
             sequences = tuple(
-                one
-                for one in sequences
-                if copies[one.kind, function.lines[one.start]] >= _COPIES
-                or any(function.innermost_loop(index) is not None for index in one.indices)
+                sequence
+                for sequence in sequences
+                if copies[sequence.kind, function.lines[sequence.start]] >= _COPIES
+                or any(function.innermost_loop(index) is not None for index in sequence.indices)
             )
         hot[function.id] = sequences
     calls = tuple(

@@ -189,7 +189,8 @@ def _masks(
     of_double = in_double & slow
     of_library = _rows_of(blame, {function.id: math_sequences(function) for function in functions})
     of_library |= np.isin(
-        blame.rows.function, [one.id for one in functions if one.kind is FunctionKind.MATH_HELPER]
+        blame.rows.function,
+        [function.id for function in functions if function.kind is FunctionKind.MATH_HELPER],
     )
     of_doubles = by_instruction(
         blame, context.program, causes(blame), lambda one: one.info.opclass is OpcodeClass.FLOAT64
@@ -279,7 +280,9 @@ def _slow_rows(context: KernelContext, blame: Blame, patterned: Mask) -> Mask:
     waited = by_role(blame, Role.BLAMED) & by_stall(blame, _WAITS)
     full = by_stall(blame, _PIPE_FULL)
     functions = kernel_functions(context.program, context.kernel)
-    halved = {(one.id, at) for one in functions for at in halved_factors(one)}  # GPA112's
+    halved = {
+        (function.id, factor) for function in functions for factor in halved_factors(function)
+    }  # GPA112's
     return (slow | patterned) & (waited | full) & ~by_place(blame, causes(blame), halved)
 
 

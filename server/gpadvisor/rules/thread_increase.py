@@ -127,7 +127,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if not crowded and _why(context, profile, now, sms, any_total=True) is None:  # whatever the code allows
         return Rejection(code=_CODE, reason=_not_limited(context, profile, now, sms))
     free = freedom(context.program, context.kernel, profile, thread_use(context.program, context.kernel))
-    fills = any(one.percent >= constants.HIGH_PERCENT for one in utilisations(profile))
+    fills = any(utilisation.percent >= constants.HIGH_PERCENT for utilisation in utilisations(profile))
     fills = fills and free.any_total and not launch.block[0] % WARP  # full rows leave nothing to relieve
     why = None if fills else _why(context, profile, now, sms, any_total=free.any_total)
     if why is None:

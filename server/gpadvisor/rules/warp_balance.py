@@ -155,7 +155,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     tree = _tree_match(context, blame, held)
     if tree is not None:
         return tree
-    waited = waited_barriers(context, blame, rows) - {(one.function, one.index) for one in trees}
+    waited = waited_barriers(context, blame, rows) - {(tree.function, tree.index) for tree in trees}
     slow = _slow_instruction(context, blame, rows)
     if slow is not None and is_ordered(slow[0].instructions[slow[1]]):
         waited = set()  # for other blocks: no division of work shortens that

@@ -31,7 +31,7 @@ def run_words(finding: Finding, kernel: str | None = None) -> str:
     """What a traced run gains, of the kernel that leads or of another one; nothing where none was traced."""
     if finding.run:
         return " of the whole run"
-    part = next((one for one in finding.parts if kernel is None or one.kernel == kernel), None)
+    part = next((part for part in finding.parts if kernel is None or part.kernel == kernel), None)
     if part is None or not part.run or part.program_speedup is None:
         return ""
     return f", {expected(part.program_speedup)} of the whole run"

@@ -73,7 +73,7 @@ class SourceChooser:
     def _kernels(self) -> Mapping[str, set[_Kernel]]:
         """By file the kernels that have lines of their own in it."""
         result: dict[str, set[_Kernel]] = defaultdict(set)
-        for function in (one for program in self._programs for one in program.functions):
+        for function in (function for program in self._programs for function in program.functions):
             by_file: dict[str, list[int]] = defaultdict(list)
             for line in function.lines:
                 if line is not None and line.location.line and not line.inline:

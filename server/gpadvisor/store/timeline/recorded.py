@@ -69,7 +69,7 @@ def _timeline(processes: Sequence[Process], lines: HostLines) -> Timeline:
         rows, outer = _own_calls(process.calls.columns(layout.CALL))
         _add_work(process, high, outer, work, kernels)
         names, name = np.unique(rows["name"], return_inverse=True)
-        texts = [plain_call(process.name(int(one)) or "a call without a name") for one in names]
+        texts = [plain_call(process.name(int(name)) or "a call without a name") for name in names]
         own = [rows["start_ns"], rows["end_ns"], high + rows["thread"].astype(np.int64)]
         own += [high + rows["correlation"].astype(np.int64)]
         own += [np.array([called.of(text) for text in texts], np.int64)[name.reshape(-1)]]

@@ -153,11 +153,13 @@ class _KernelRows:
     def add(self) -> TreeKernel:
         kernel = self._kernel
         functions = self._program.functions
-        root = next((one for one in functions if one.name == kernel.context.kernel), functions[0])
+        root = next(
+            (function for function in functions if function.name == kernel.context.kernel), functions[0]
+        )
         structures = [self._structure(function) for function in functions]
         spent = costs(self._measured, self._at)
         contexts = reconstruct(
-            [float(spent[slice(*self._span(one.id))].sum()) for one in functions],
+            [float(spent[slice(*self._span(function.id))].sum()) for function in functions],
             call_edges(
                 self._program,
                 self._measured.starts,
@@ -255,7 +257,7 @@ class _KernelRows:
             weight = edge.weight * caller.factor * self._way
             calls, possible = weight if self._counted else None, edge.possible
         if len(place.members) > 1 and root.id not in place.members:
-            names = tuple(sorted(functions[one].demangled for one in place.members))
+            names = tuple(sorted(functions[member].demangled for member in place.members))
             circle = TreeRow(
                 kind=RowKind.CIRCLE,
                 name=", ".join(base_name(name) for name in names),
