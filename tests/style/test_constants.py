@@ -22,7 +22,7 @@ GUARDS = {1e-12, 1e-9, 1000.0, 1.959964}
 
 def _floats() -> Iterator[tuple[str, float]]:
     files = [*(PACKAGE / "rules").glob("*.py"), *(PACKAGE / "estimators").glob("*.py")]
-    files += [PACKAGE / "advice" / "shown.py", PACKAGE / "pipeline" / "what_if.py"]
+    files += [PACKAGE / "advice" / "standing.py", PACKAGE / "pipeline" / "what_if.py"]
     for path in files:
         if path.name == "constants.py":
             continue

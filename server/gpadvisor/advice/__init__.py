@@ -14,7 +14,7 @@ from gpadvisor.advice.launches import (
     time_shares,
 )
 from gpadvisor.advice.same_work import faster_words
-from gpadvisor.advice.shown import MIN_IMPORTANCE, MIN_SAMPLES, MIN_SPEEDUP, NO_THRESHOLDS, Thresholds
+from gpadvisor.advice.standing import MIN_IMPORTANCE, MIN_SAMPLES, MIN_SPEEDUP, NO_THRESHOLDS, Thresholds
 from gpadvisor.advice.suppressed import without_suppressed
 
 __all__ = [

@@ -16,8 +16,8 @@ from gpadvisor.advice.nvidia_rules import OurSide, compare_rules, twins
 from gpadvisor.advice.quality import evidence_reason, problems
 from gpadvisor.advice.samples import sample_summary, stall_summaries
 from gpadvisor.advice.scopes import scope_summaries
-from gpadvisor.advice.shown import DEFAULT_THRESHOLDS, Thresholds
-from gpadvisor.advice.told import Told, choose
+from gpadvisor.advice.selection import Selection, choose
+from gpadvisor.advice.standing import DEFAULT_THRESHOLDS, Thresholds
 from gpadvisor.advice.verdict import UNKNOWN, Limit, beside_the_launch, limit_of, limiting, verdict
 from gpadvisor.estimators.contention import MEETING, contention
 from gpadvisor.estimators.context import KernelContext, Optimizer
@@ -131,7 +131,7 @@ def _seen(context: KernelContext) -> _Seen:
     )
 
 
-def _verdict(context: KernelContext, limited_by: str, pick: Told, *, full: bool) -> str:
+def _verdict(context: KernelContext, limited_by: str, pick: Selection, *, full: bool) -> str:
     return verdict(
         context.evidence,
         limited_by,
@@ -148,7 +148,7 @@ def _has_code(context: KernelContext) -> bool:
 
 
 def _rules(
-    context: KernelContext, optimizers: Sequence[Optimizer], pick: Told, facts: _Seen
+    context: KernelContext, optimizers: Sequence[Optimizer], pick: Selection, facts: _Seen
 ) -> tuple[RuleComparison, ...]:
     """NVIDIA's rules of the report beside what is said here."""
     if context.profile is None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gpadvisor.advice.evaluate import evaluate
 from gpadvisor.advice.groups import groups
-from gpadvisor.advice.shown import as_told
+from gpadvisor.advice.standing import as_told
 from gpadvisor.advice.verdict import limiting, verdict
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.model.advice import KernelAdvice

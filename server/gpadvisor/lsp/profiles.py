@@ -22,8 +22,8 @@ from gpadvisor.lsp.client import Client
 from gpadvisor.lsp.inputs import Inputs, Result, read_result
 from gpadvisor.lsp.kept import kept_answer
 from gpadvisor.lsp.layers import Entry
+from gpadvisor.lsp.outdated import is_outdated_by
 from gpadvisor.lsp.publishing import Publisher
-from gpadvisor.lsp.rereading import answers_otherwise
 from gpadvisor.lsp.search import ProfileFile, find_profiles, look_at
 from gpadvisor.lsp.snapshot import PROFILE, Folder, local_files
 from gpadvisor.lsp.state import State
@@ -101,7 +101,7 @@ class Profiles:
         await self._inputs.profiles_read()  # perhaps of the source as it was
         for entry in self._state.now.profiles:
             profile = entry.key.removeprefix(PROFILE)
-            if not await asyncio.to_thread(answers_otherwise, entry.analysis, path):
+            if not await asyncio.to_thread(is_outdated_by, entry.analysis, path):
                 continue
             if path in local_files(entry).values():
                 self._asked_again.discard((profile, path))  # when it goes and comes back, it is asked about

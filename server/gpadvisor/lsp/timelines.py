@@ -17,9 +17,9 @@ from gpadvisor.lsp.background import Background
 from gpadvisor.lsp.client import Client
 from gpadvisor.lsp.inputs import Inputs, read_result
 from gpadvisor.lsp.layers import Entry
+from gpadvisor.lsp.outdated import is_outdated_by
 from gpadvisor.lsp.profiles import Profiles, settled
 from gpadvisor.lsp.publishing import Publisher
-from gpadvisor.lsp.rereading import answers_otherwise
 from gpadvisor.lsp.search import ProfileFile, find_profiles, is_profile, look_at
 from gpadvisor.lsp.snapshot import RUN, Folder
 from gpadvisor.lsp.state import State
@@ -155,7 +155,7 @@ class Timelines:
             entry, folder = self._state.now.entries.get(RUN + file.path), self._state.now.folders.get(key)
             if entry is None or folder is None:
                 continue
-            if await asyncio.to_thread(answers_otherwise, entry.analysis, path):
+            if await asyncio.to_thread(is_outdated_by, entry.analysis, path):
                 self._inputs.start(RUN + file.path, file.path, self._read(folder, file))
 
 

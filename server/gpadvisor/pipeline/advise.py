@@ -31,8 +31,8 @@ from gpadvisor.pipeline.prefetch import Opened
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources.chosen import SourceChooser
 from gpadvisor.pipeline.sources.facts import read_source_facts
-from gpadvisor.pipeline.sources.found import FoundSources, find_sources
 from gpadvisor.pipeline.sources.hosts import host_sources
+from gpadvisor.pipeline.sources.lookup import FoundSources, find_sources
 from gpadvisor.pipeline.sources.moved import with_todays_lines
 from gpadvisor.pipeline.sources.seen import SeenSources
 from gpadvisor.pipeline.sources.suppressions import comments_as_profiled

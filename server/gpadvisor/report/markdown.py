@@ -15,7 +15,7 @@ from gpadvisor.report.caveats import caveats
 from gpadvisor.report.entries import wording
 from gpadvisor.report.folding import folded, folded_problems, folded_words
 from gpadvisor.report.names import short_name
-from gpadvisor.report.page import Page, local_sources, with_todays_mentions
+from gpadvisor.report.page import Page, local_sources, with_todays_lines
 from gpadvisor.report.run_findings import HEADING, place_words
 from gpadvisor.report.style import Style
 from gpadvisor.report.text import best
@@ -40,7 +40,7 @@ def render_markdown(
         top: Suggestions shown for each kernel; None shows all.
         sources: Texts of source files by the path that the advice names, quoted in the hotspot tables.
     """
-    advice = with_todays_mentions(cleaned(advice))
+    advice = with_todays_lines(cleaned(advice))
     page = Page(
         width=10_000,  # Markdown is not wrapped
         style=Style(enabled=False),

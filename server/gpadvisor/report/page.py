@@ -13,7 +13,7 @@ from gpadvisor.model.ids import SourceLocation
 from gpadvisor.report.entries import primary
 from gpadvisor.report.style import Style
 from gpadvisor.report.words import base_file, clean, pad, place, wrap
-from gpadvisor.source.mentions import file_of, with_lines
+from gpadvisor.source.line_references import file_of, with_lines
 from gpadvisor.source.plausible import can_be
 
 MIN_WIDTH: Final = 60
@@ -137,7 +137,7 @@ def local_sources(advice: Advice) -> LocalSources:
     )
 
 
-def with_todays_mentions(advice: Advice) -> Advice:
+def with_todays_lines(advice: Advice) -> Advice:
     """The advice with the lines in its sentences as they are in the files here."""
     today: dict[tuple[str | None, int], int | None] = {
         (match.report_path, line): line_today for match in advice.sources for line, line_today in match.today

@@ -13,7 +13,7 @@ from gpadvisor.model.figures import expected, percent
 from gpadvisor.model.problem import Problem
 from gpadvisor.report.folding import folded, folded_problems, folded_words
 from gpadvisor.report.names import short_name
-from gpadvisor.report.page import Page, make_page, with_todays_mentions
+from gpadvisor.report.page import Page, make_page, with_todays_lines
 from gpadvisor.report.run_findings import finding_lines
 from gpadvisor.report.screen import screen_lines
 from gpadvisor.report.tables import Column, Overflow, format_table
@@ -43,7 +43,7 @@ def render_text(
         details: Every number of every kernel.
         everything: Without details: all suggestions, however many lines they take.
     """
-    advice = with_todays_mentions(cleaned(advice))
+    advice = with_todays_lines(cleaned(advice))
     page = make_page(advice, width=width, color=color, top=top, sources=sources)
     if not details:
         return _joined(screen_lines(page, advice, everything=everything))

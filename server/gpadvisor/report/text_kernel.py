@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from gpadvisor.advice.shown import MIN_SAMPLES
+from gpadvisor.advice.standing import MIN_SAMPLES
 from gpadvisor.analyzer.places import is_runtime
 from gpadvisor.machine import every_gpu
 from gpadvisor.model.advice import (

@@ -13,7 +13,7 @@ from gpadvisor.model.figures import gain, percent
 from gpadvisor.model.stalls import KNOWN_REASONS
 from gpadvisor.report.entries import by_number, families
 from gpadvisor.report.names import short_name
-from gpadvisor.report.page import Page, make_page, with_todays_mentions
+from gpadvisor.report.page import Page, make_page, with_todays_lines
 from gpadvisor.report.text_suggestion import hotspot_lines, scope_words, whole_run, worth_showing
 from gpadvisor.report.words import CATEGORY_WORDS, cleaned, count, plural, wrap
 
@@ -63,7 +63,7 @@ def render_why(
     Raises:
         UsageError: the advice has no such suggestion.
     """
-    advice = with_todays_mentions(cleaned(advice))
+    advice = with_todays_lines(cleaned(advice))
     all_families = families(advice)
     entry = by_number(all_families, number_or_code.upper())
     if entry is None:

@@ -17,7 +17,7 @@ from gpadvisor.model.ids import FunctionId, SourceLocation
 from gpadvisor.model.profile import Profile, SourceText
 from gpadvisor.model.program import CallSite, Function, FunctionKind, InlineFrame, LineEntry
 from gpadvisor.pipeline.cache import Cache
-from gpadvisor.pipeline.sources.found import FoundSources
+from gpadvisor.pipeline.sources.lookup import FoundSources
 from gpadvisor.source.facts import KernelSite, SourceFacts
 
 OWN, TOOLKIT = "/src/app.cu", "/usr/local/cuda/include/crt/sm_32_intrinsics.hpp"

@@ -9,7 +9,7 @@ import pytest
 from tests import advice_values as values
 
 from gpadvisor.model.advice import Advice, KernelAdvice, SourceMatch
-from gpadvisor.pipeline.sources.found import FoundSources
+from gpadvisor.pipeline.sources.lookup import FoundSources
 from gpadvisor.pipeline.sources.moved import with_todays_lines
 from gpadvisor.report import render_markdown, render_text
 

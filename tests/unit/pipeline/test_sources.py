@@ -11,7 +11,7 @@ from tests.optimizer_values import FILE, listing
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.pipeline.sources.chosen import SourceChooser
-from gpadvisor.pipeline.sources.found import find_sources
+from gpadvisor.pipeline.sources.lookup import find_sources
 
 TEXT = "__global__ void scale(float* a);\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpadvisor.pipeline.sources.found import FoundSources
+from gpadvisor.pipeline.sources.lookup import FoundSources
 from gpadvisor.pipeline.sources.suppressions import comments_as_profiled
 from gpadvisor.source.facts import SourceFacts, SuppressionComment
 

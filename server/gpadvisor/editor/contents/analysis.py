@@ -45,8 +45,8 @@ from gpadvisor.pipeline.inputs import InputKind, input_kind
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources.chosen import SourceChooser
 from gpadvisor.pipeline.sources.facts import begin_reading
-from gpadvisor.pipeline.sources.found import FoundSources, find_sources
 from gpadvisor.pipeline.sources.kernels import Definition
+from gpadvisor.pipeline.sources.lookup import FoundSources, find_sources
 from gpadvisor.pipeline.sources.seen import SeenSources
 from gpadvisor.pipeline.timeline import with_own_timeline
 from gpadvisor.report.names import base_name

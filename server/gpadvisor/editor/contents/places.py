@@ -16,7 +16,7 @@ from gpadvisor.model.finding import BaselineKind, Place
 from gpadvisor.model.profile import Profile
 from gpadvisor.model.program import Function, FunctionKind, LineEntry, Program
 from gpadvisor.pipeline.cache import Cache
-from gpadvisor.pipeline.sources.found import FoundSources
+from gpadvisor.pipeline.sources.lookup import FoundSources
 from gpadvisor.source.facts import SourceFacts
 from gpadvisor.source.line_map import split_lines
 

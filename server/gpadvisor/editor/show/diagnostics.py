@@ -9,7 +9,7 @@ from typing import Final
 
 from gpadvisor.editor.place.placing import PlacedFile, PlacedFinding, extent, related_now
 from gpadvisor.editor.show.headline import headline, run_gain
-from gpadvisor.editor.show.mentions import mentions_now
+from gpadvisor.editor.show.line_references import references_today
 from gpadvisor.editor.show.options import Options, Severity, Stale
 from gpadvisor.editor.show.severity import note_severity, severity
 from gpadvisor.editor.show.status import stale_note
@@ -171,7 +171,7 @@ def _shown(
         line=placed.line,
         start=placed.start,
         end=placed.end,
-        message=mentions_now(message(finding, placed.freshness, kernel), own_file, placed_files),
+        message=references_today(message(finding, placed.freshness, kernel), own_file, placed_files),
         related=related_now(
             finding.related[:_RELATED], placed_files, Place(file=file.path, line=finding.line)
         ),

@@ -14,7 +14,7 @@ from gpadvisor.editor.place.placing import PlacedFile, PlacedFinding, PlacedLine
 from gpadvisor.editor.show.choice import chosen_kernels
 from gpadvisor.editor.show.diagnostics import rank
 from gpadvisor.editor.show.ledger import entry_words, followed, summary
-from gpadvisor.editor.show.mentions import mentions_now
+from gpadvisor.editor.show.line_references import references_today
 from gpadvisor.editor.show.options import Options, Stale
 from gpadvisor.editor.show.words import EVIDENCE_WORDS, code, count, escape, file_name, reason_words, shorten
 from gpadvisor.model.estimate import Evidence
@@ -105,7 +105,7 @@ class _Now:
     def text(self, sentence: str, letters: int, place: Place | None = None) -> str:
         path = self.file.path if place is None else place.file
         placed_files = {**self.files, self.file.path: self.file}
-        return escape(shorten(mentions_now(sentence, path, placed_files), letters))
+        return escape(shorten(references_today(sentence, path, placed_files), letters))
 
 
 def _leader(

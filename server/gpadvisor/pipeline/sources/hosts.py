@@ -11,7 +11,7 @@ from typing import Final
 from gpadvisor.model.timeline import HostPlace, RunFinding
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.sources import local as local_sources
-from gpadvisor.pipeline.sources.found import FoundSources, find_sources
+from gpadvisor.pipeline.sources.lookup import FoundSources, find_sources
 from gpadvisor.report.names import base_name, core_name
 
 _HOST: Final = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hh", ".hpp", ".inl")

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from gpadvisor.model.advice import KernelAdvice, SourceMatch, Suggestion
 from gpadvisor.model.ids import SourceLocation
-from gpadvisor.pipeline.sources.found import FoundSources
+from gpadvisor.pipeline.sources.lookup import FoundSources
 from gpadvisor.report.entries import primary
 from gpadvisor.source.line_map import line_keys, match_in_order, match_moved, split_lines
+from gpadvisor.source.line_references import file_of, line_references
 from gpadvisor.source.matching import CONTENT_HASH, PATH_SUFFIX, path_parts
-from gpadvisor.source.mentions import file_of, mentions
 from gpadvisor.source.plausible import can_be
 
 
@@ -68,7 +68,7 @@ def _named(kernels: Sequence[KernelAdvice], files: Sequence[str]) -> Iterator[tu
 def _mentioned(suggestion: Suggestion, files: Sequence[str]) -> Iterator[SourceLocation]:
     """Lines in the sentences of a suggestion."""
     location = primary(suggestion)
-    for name, line in mentions(f"{suggestion.cure} {suggestion.advice}"):
+    for name, line in line_references(f"{suggestion.cure} {suggestion.advice}"):
         file = file_of(name, None if location is None else location.file, files)
         if file is not None:
             yield SourceLocation(file, line)

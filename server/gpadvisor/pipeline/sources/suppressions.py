@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpadvisor.pipeline.sources.facts import Source
-from gpadvisor.pipeline.sources.found import FoundSources
+from gpadvisor.pipeline.sources.lookup import FoundSources
 from gpadvisor.source.facts import HASH_SUFFIXES, MARKER, SourceFacts, SuppressionComment
 from gpadvisor.source.line_map import line_keys, match_in_order, match_moved, split_lines
 

@@ -12,7 +12,7 @@ from gpadvisor.advice.amdahl import program_estimate
 from gpadvisor.advice.evaluate import EstimatedMatch, Evaluated
 from gpadvisor.advice.hotspots import hotspots, static_hotspots
 from gpadvisor.advice.scopes import executed_by_place
-from gpadvisor.advice.shown import NO_THRESHOLDS, Standing, Thresholds, as_told, standing
+from gpadvisor.advice.standing import NO_THRESHOLDS, Standing, Thresholds, as_told, standing
 from gpadvisor.advice.verdict import unit_words
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
@@ -26,7 +26,7 @@ from gpadvisor.model.program import FunctionKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Selection:
     """What is told of a kernel, best first, and what is only counted."""
 
     suggestions: tuple[Suggestion, ...]
@@ -49,7 +49,7 @@ def choose(
     *,
     time_share: float | None = None,
     top: int | None = None,
-) -> Told:
+) -> Selection:
     """Sort what was found into suggestions, notes and what is hidden.
 
     Args:
@@ -77,7 +77,7 @@ def choose(
     suggestions = tuple(
         replace(suggestion, instead_of=better.get(suggestion.code, "")) for suggestion in suggestions
     )
-    return Told(
+    return Selection(
         suggestions=suggestions[:top],
         notes=notes,
         shown=tuple(piles[Standing.SUGGESTION]),

@@ -10,7 +10,7 @@ from typing import Final
 _MENTION: Final = re.compile(r"\b([\w+-][\w.+-]*\.\w{1,8}):(\d{1,7})\b|\bline (\d{1,7})\b")
 
 
-def mentions(text: str) -> Iterator[tuple[str | None, int]]:
+def line_references(text: str) -> Iterator[tuple[str | None, int]]:
     """Each mentioned line with the name of its file, None for that of the sentence."""
     for name, line, alone in _MENTION.findall(text):
         yield (name, int(line)) if name else (None, int(alone))

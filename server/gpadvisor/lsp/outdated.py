@@ -11,7 +11,7 @@ from gpadvisor.lsp.paths import read_text, resolved
 from gpadvisor.model.finding import EditorAnalysis, FileAnalysis
 
 
-def answers_otherwise(analysis: EditorAnalysis, path: str) -> bool:
+def is_outdated_by(analysis: EditorAnalysis, path: str) -> bool:
     """By its comments to gpadvisor, by being gone, or by standing where one that was missed may be.
 
     Args:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from gpadvisor.editor.place.placing import LineMap, PlacedFile
 from gpadvisor.editor.show.words import file_name
-from gpadvisor.source.mentions import with_lines
+from gpadvisor.source.line_references import with_lines
 
 
-def mentions_now(text: str, own_file: str | None, files: Mapping[str, PlacedFile]) -> str:
+def references_today(text: str, own_file: str | None, files: Mapping[str, PlacedFile]) -> str:
     """The text with ``file.cu:12`` and ``line 12`` as they are now.
 
     Args:
