@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import hand_made as made
 
 from gpadvisor.estimators.caps import cap_speedup, remaining, time_left, together
-from gpadvisor.estimators.utilisation import loads, utilisations, while_active
+from gpadvisor.estimators.utilisation import loads, utilisations, where_work_is, while_active
 from gpadvisor.model.advice import Relief
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"
@@ -247,3 +249,17 @@ def test_the_expected_time_lies_between_no_overlap_and_all(
     assert found.busy <= found.busy_now <= 1
     assert found.overlapped <= found.expected * (1 + 1e-9) <= found.apart * (1 + 1e-9) ** 2
     assert found.overlapped >= found.busy
+
+
+@pytest.mark.parametrize(("most", "percent"), [(None, 80.0), (60.0, 60.0), (10.0, 20.0)])
+def test_of_units_with_work_the_busiest_counts_else_the_mean_of_those(
+    most: float | None, percent: float
+) -> None:
+    metrics = {f"l1tex__data_pipe_lsu_wavefronts{PCT}": 20.0, f"gpu__dram_throughput{PCT}": 30.0}
+    if most is not None:
+        metrics["l1tex__data_pipe_lsu_wavefronts.max.pct_of_peak_sustained_elapsed"] = most
+    found = made.profile(metrics)
+    few = replace(found, launch=replace(found.launch, grid=(20, 1, 1)), device=replace(found.device, sms=80))
+    loads = {unit.name: unit.percent for unit in where_work_is(few, utilisations(few))}
+    # 20 blocks on 80 SMs: L1 of those with work is four times as full, DRAM is one for all.
+    assert loads == {"L1 data": percent, "DRAM": 30.0}

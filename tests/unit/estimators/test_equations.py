@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -274,6 +275,18 @@ def test_an_adjustment_moves_the_range_and_says_why() -> None:
     assert estimate.expected == pytest.approx(1 / math.sqrt(0.96 * 0.9))
     assert estimate.high == pytest.approx(HIGH / (1 - wilson(200, 1000).high))
     assert "a barrier stands between load and use" in estimate.reason
+
+
+def test_time_without_warps_stays_whatever_a_stall_cure_removes() -> None:
+    context = made.context(thousand())
+    counted = made.profile({"sm__cycles_active.max": 800.0, "sm__cycles_elapsed.max": 1000.0})
+    cure = match(made.region([0]))
+    alone = stall_elimination(context, cure)
+    estimate = stall_elimination(replace(context, profile=counted), cure)
+    # 0.8 of the elapsed cycles have warps, and shrink as all of them would.
+    assert estimate.expected == pytest.approx(1 / (0.2 + 0.8 / alone.expected))
+    assert "warps are there for 80 % of the elapsed cycles" in estimate.reason
+    assert "warps are there" not in alone.reason
 
 
 def test_a_cure_that_may_cost_work_reaches_below_one() -> None:
