@@ -234,9 +234,9 @@ def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None
         return None
     cure, form, loop = cures[first], context.program.form, function.innermost_loop(first)
     sites = [
-        StaticSite(function=function.id, index=cure, detail=function.instructions[cure].opcode)
-        for cure in cures
-        if cures[cure] and function.innermost_loop(cure) == loop
+        StaticSite(function=function.id, index=position, detail=function.instructions[position].opcode)
+        for position in cures
+        if cures[position] and function.innermost_loop(position) == loop
     ]
     loads = (at for at, instruction in enumerate(function.instructions) if is_global(instruction))
     if cure == BY_ROWS and any(
