@@ -23,6 +23,7 @@ from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.profile import Evidence, KernelProfile
 
 _RECEIVED: Final = "lts__xbar2lts_cycles_active"
+_HIT_RATE: Final = "l1tex__t_sector_hit_rate.pct"
 
 
 def full_unit(profile: KernelProfile) -> Utilisation | None:
@@ -56,7 +57,7 @@ def reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
 
     Behind L1, at worst each sector that is still asked for gets through to it; at best caches keep the share
     that they hold back today, but what moved no more than the fewest sectors has no waste in it. A modelled
-    profile says that caches do: its hit rates are told, not found.
+    profile whose hit rates are told, not found by address, says nothing of what caches keep.
     """
     result = []
     wavefronts, after = traffic.l1_wavefronts, traffic.ideal_l1_wavefronts
@@ -69,8 +70,8 @@ def reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
     inwards = full_inwards(profile)
     for resource, moved in ((L1_TO_L2, behind_l1), (L2, behind_l1), (DRAM, dram)):
         if moved and 0 < sectors_kept < 1 / constants.ABOUT:
-            modelled = profile.evidence is Evidence.MODELLED
-            remaining = sectors_kept if modelled else min(1.0, traffic.ideal_sectors / moved)
+            told = profile.evidence is Evidence.MODELLED and profile.metric(_HIT_RATE) is None
+            remaining = sectors_kept if told else min(1.0, traffic.ideal_sectors / moved)
             best = (
                 remaining
                 if moved <= constants.ABOUT * traffic.ideal_sectors

@@ -121,7 +121,7 @@ def math_sequences(function: Function) -> tuple[CodeSequence, ...]:
     sequences = [
         *_divisions(function),
         *_square_roots(function),
-        *_reductions(function),
+        *slow_reductions(function),
         *_doubles(function),
     ]
     for signature in _SIGNATURES:
@@ -313,8 +313,8 @@ def _called(function: Function, index: int) -> str:
     return next((call.symbol or "" for call in function.calls if call.index == index), "")
 
 
-def _reductions(function: Function) -> list[CodeSequence]:
-    """The Payne-Hanek reduction of large arguments: a table, a loop and a double multiplication.
+def slow_reductions(function: Function) -> list[CodeSequence]:
+    """The Payne-Hanek reduction of large arguments of sinf, cosf: a table, a loop, a double multiplication.
 
     A branch skips it for ordinary arguments; behind the branch stands a test for infinity, and at its end the
     conversion of a 64-bit fraction to double.

@@ -22,6 +22,7 @@ from gpadvisor.simulator.state import (
     DRAM_MOVED,
     DRAM_RATE,
     DRAM_WRITTEN,
+    JOINED_CYCLES,
     L1_CYCLES,
     L1_FOUND,
     L1_SECTORS,
@@ -43,6 +44,7 @@ from gpadvisor.simulator.state import (
     REQUESTS,
     SECTORS_IN_L2,
     SHARING,
+    STORED,
     TICK,
     TO_L2,
     Machine,
@@ -171,6 +173,23 @@ def through_l2(m: Machine, start: int, bytes_moved: float, packets: float) -> fl
     traffic[L2_BUSY] += taken
     traffic[L2_MOVED] += bytes_moved
     return float(begin)
+
+
+@seldom
+def unjoined(m: Machine, v: Values, w: int, count: int, cycle: int) -> int:
+    """How many sectors of a warp's store go to L2 by themselves; they are left first in the scratch row.
+
+    The others go with its last store to them, as words that a thread stores one after the other do.
+    """
+    sectors, left = v.scratch[1], 0
+    for k in range(count):
+        store = (sectors[k] & WORD) << 6 | w
+        entry = m.stored[store % STORED]
+        if entry[0] != store or cycle - entry[1] >= JOINED_CYCLES:
+            entry[0], entry[1] = store, cycle
+            sectors[left] = sectors[k]
+            left += 1
+    return left
 
 
 @seldom

@@ -9,6 +9,7 @@ from enum import IntEnum
 from functools import partial
 from typing import Final
 
+from gpadvisor.evidence.patterns import slow_reductions
 from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, register_file
@@ -116,6 +117,7 @@ class _Rules:
         loop_parts = parts(function)
         self._passes = passes(function, loop_parts, config)
         self._guards = guards(function, loop_parts, self._passes)
+        self._skipped = {path.start - 1 for path in slow_reductions(function)}
 
     def exit(self, index: int) -> Decision:
         """Of a conditional EXIT."""
@@ -148,6 +150,8 @@ class _Rules:
             inside = function.block_of[target] in loop.blocks
             if inside != (function.block_of[behind] in loop.blocks):
                 return self._loop_branch(index, loop, 1.0 if inside else 0.0)
+        if index in self._skipped:
+            return Decision(ControlRule.CHANCE, 1.0, 0, _SLOW, where)
         if index in self._guards:
             return self._guard(index)
         for text, rare in ((_SLOW, partial(_calls_helper, self._program)), (_RARE, _is_rare)):

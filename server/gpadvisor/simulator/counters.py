@@ -27,7 +27,7 @@ _ACCESSING: Final = frozenset(
 
 _MOST_COUNTED: Final = 2.0**63
 """The largest grids run more instructions than a column of counts holds."""
-_NEARLY_ALL: Final = 0.9
+_MOST: Final = 0.8
 _PIPE_METRICS: Final = {
     Unit.ALU: "sm__pipe_alu_cycles_active",
     Unit.FMA: "sm__pipe_fma_cycles_active",
@@ -156,10 +156,10 @@ def metrics_of(outcome: Outcome, cycles: float | None) -> dict[str, MetricValue]
 
 
 def _hit_rates(outcome: Outcome) -> dict[str, MetricValue]:
-    """Of caches, where nearly all that went through them was found by its address."""
+    """Of caches, where most of what went through them was found by its address."""
     level = outcome.results.level.sum(axis=1)
     result: dict[str, MetricValue] = {}
-    if level[state.REQUESTS] < _NEARLY_ALL * (level[state.REQUESTS] + level[state.UNKNOWN_REQUESTS]):
+    if level[state.REQUESTS] < _MOST * (level[state.REQUESTS] + level[state.UNKNOWN_REQUESTS]):
         return result
     for name, found, all_sectors in (
         ("l1tex__t_sector_hit_rate.pct", state.L1_FOUND, state.L1_SECTORS),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from gpadvisor.model.machine import BANK_BYTES, BANK_ROW_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES, WARP
-from gpadvisor.simulator.caches import INTERLEAVED, look_up, packets_of, through_l2
+from gpadvisor.simulator.caches import INTERLEAVED, look_up, packets_of, through_l2, unjoined
 from gpadvisor.simulator.chance import cycles, uniform
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.lowered import Packed
@@ -295,7 +295,10 @@ def global_access(
     kind = p.fact[i, ACCESS]
     warp = m.warp[w]
     if known and p.fact[i, LOOKED_UP]:
-        done = look_up(p, m, v, r, i, min(int(sectors), WARP), start + passes)
+        count = min(int(sectors), WARP)
+        if kind == 2:
+            count = unjoined(m, v, w, count, start + passes)
+        done = look_up(p, m, v, r, i, count, start + passes)
         if kind in (5, 6):
             done = max(done, _operations(p, m, v, i, lanes, start + passes))
     else:

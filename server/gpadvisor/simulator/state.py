@@ -128,6 +128,10 @@ REALS: Final = SHARING + 16
 L1_WAYS: Final = 16
 L2_WAYS: Final = 4
 HOT_LINES: Final = 61
+STORED: Final = 1021
+"""Stores of warps to sectors that are told apart."""
+JOINED_CYCLES: Final = 64
+"""Stores of a warp to one sector that follow each other so soon go to L2 as one, as counted on an H100."""
 L2_SETS: Final = 65_537
 """More lines than one SM is asked for while they stay; an odd number, over which powers of two spread."""
 
@@ -153,6 +157,7 @@ class Machine(NamedTuple):
     served: NDArray[np.int64]  # [units, SERVED + 1, 2] start and instruction, rings
     l1: NDArray[np.int64]  # [lines, 6] line, when it was used, when each of its sectors arrives
     hot: NDArray[np.float64]  # [HOT_LINES] when L2 has done the atomic operations on a line
+    stored: NDArray[np.int64]  # [STORED, 2] sector and warp, and when it was last stored to
     l2: NDArray[np.int64]  # [lines, 5] line, how much L2 had taken when each was touched, and whether dirty
 
 
@@ -219,6 +224,7 @@ def empty_machine(
         served=np.zeros((SERVED_XU + schedulers, SERVED + 1, 2), dtype=np.int64),
         l1=np.zeros((int(parameters[L1_SETS]) * L1_WAYS, 6), dtype=np.int64),
         hot=np.zeros(HOT_LINES),
+        stored=np.full((STORED, 2), -NEVER, dtype=np.int64),
         l2=np.zeros((L2_SETS * L2_WAYS, 5), dtype=np.int64),
     )
 

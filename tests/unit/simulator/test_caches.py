@@ -247,3 +247,21 @@ def test_stores_to_local_memory_go_to_l2_and_threads_with_an_index_of_their_own_
     assert 4 * stores <= sectors["i"] < 6 * stores  # four sectors hold the words of 32 threads side by side
     assert sectors["(i + threadIdx.x)"] >= 16 * 4 + 64 * 32
     assert sectors["in[i * 32 + threadIdx.x]"] >= 16 * 4 + 64 * 32
+
+
+_WORDS = """
+extern "C" __global__ void k(const float* in, float* out) {
+    const float value = in[threadIdx.x];
+    #pragma unroll
+    for (int word = 0; word < 4; ++word) out[(threadIdx.x PLACE) * 4 + word] = value * word;
+}
+"""
+
+
+def test_words_that_a_thread_stores_one_after_the_other_go_to_l2_together() -> None:
+    """A quarter of the sectors reached L2 on an RTX 3080, 64 % of a structure's fields on an H100."""
+    run = run_text(_WORDS.replace("PLACE", ""), _POINTERS)
+    assert _metric(run, _TO_L2) == 4 + 16
+    # Several warps on the same sectors do not go together, as in a transposition.
+    run = run_text(_WORDS.replace("PLACE", "/ 32 * 0 + threadIdx.x % 32"), _POINTERS, block=128)
+    assert _metric(run, _TO_L2) == 4 * 4 + 4 * 16

@@ -185,3 +185,14 @@ def test_guesses_hang_on_the_seed_and_not_on_how_fast_memory_is() -> None:
     assert executed(l1_hit_rate=0.9, l2_hit_rate=0.9) == executed(l1_hit_rate=0.1, l2_hit_rate=0.1)
     assert any(0.4 < count / (16 * 4 * 8) < 0.6 for count in executed())
     assert executed() != executed(seed=2)
+
+
+def test_the_slow_path_of_a_sine_is_not_taken() -> None:
+    """It has a loop, which is entered for arguments above 100,000 alone."""
+    run = run_text(
+        'extern "C" __global__ void k(const float* in, float* out) {\n'
+        "    out[threadIdx.x] = sinf(in[threadIdx.x]) + cosf(in[threadIdx.x] * 3.0f);\n}\n"
+    )
+    said = " ".join(run.assumptions)
+    assert "slow paths of math functions are not taken: line 2" in said
+    assert "are entered" not in said
