@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER, PACKAGE = ROOT / "fixtures" / "rules", ROOT / "server" / "gpadvisor"
 CPP = re.compile(
     r"(?<!\w)__[a-z]\w+|#pragma|float4|template|cuda::|--use_fast_math|-dlto|-maxrregcount|suffix f"
+    r"|(?<!cuda\.)(?:thread|block|grid)(?:Idx|Dim)\.[xyz]"
 )
 
 

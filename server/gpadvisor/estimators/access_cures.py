@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.analyzer.occupancy import kernel_occupancy
-from gpadvisor.estimators import constants
+from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.access_shapes import (
     AccessShape,
@@ -88,16 +88,16 @@ def _cures_by_counts(context: KernelContext, profile: KernelProfile, traffic: Tr
     return result
 
 
-BY_ROWS: Final = (
-    "let threadIdx.x run along a row (swap the indices), or go through shared memory: neighbouring threads "
+_BY_ROWS: Final = (
+    "let {along} run along a row (swap the indices), or go through shared memory: neighbouring threads "
     "access different rows"
 )
-BY_TILES: Final = (
+_BY_TILES: Final = (
     "fill tiles in shared memory with whole rows, or let each thread load 16 bytes of its row at a time: "
     "neighbouring threads access different rows"
 )
 _BY_TILE_READ: Final = (
-    "read the tile in shared memory the other way around, so that threadIdx.x runs along the row that is "
+    "read the tile in shared memory the other way around, so that {along} runs along the row that is "
     "stored: neighbouring threads store to different rows"
 )
 _BY_ARGUMENT: Final = (
@@ -174,13 +174,24 @@ def _cure_of_fragments(profile: KernelProfile) -> str:
     )
 
 
-def cure_of_rows(context: KernelContext, launch: Launch, function: Function, index: int) -> str:
-    """What to do where a warp's threads are in different rows."""
+def cure_of_rows(
+    context: KernelContext, launch: Launch, function: Function, index: int, *, followed: bool = True
+) -> str:
+    """What to do where a warp's threads are in different rows.
+
+    Args:
+        context: the kernel.
+        launch: of it.
+        function: with the access.
+        index: of the access.
+        followed: whether all loads could be; swapped indices may scatter one that was not.
+    """
+    along = terms.ALONG_X.of(context.language)
     if any(is_shared(function.instructions[position]) for position in _stored(function, index)):
-        return _BY_TILE_READ
+        return _BY_TILE_READ.format(along=along)
     swapped = scattered_by_swap(function, index, context.program.form, launch)
     if swapped is None:
-        return BY_ROWS
+        return _BY_ROWS.format(along=along) if followed else _BY_TILES
     verb = "store" if function.instructions[index].info.opclass is OpcodeClass.STORE else "load"
     return (
         f"fill tiles in shared memory with whole rows, or let each thread {verb} 16 bytes of its row at a "
@@ -213,15 +224,27 @@ def _cure_of_distance(shape: AccessShape) -> str:
     return ""
 
 
-def cure_of_shape(context: KernelContext, profile: KernelProfile, function: Function, index: int) -> str:
-    """What to do by the addresses alone, where nobody counted an access."""
+def are_followed(context: KernelContext, profile: KernelProfile, function: Function) -> bool:
+    """Whether the addresses of all accesses to global memory could be followed."""
+    form, launch = context.program.form, profile.launch
+    return not any(
+        access_shape(function, position, form, launch).lie is Lie.UNKNOWN
+        for position, instruction in enumerate(function.instructions)
+        if is_global(instruction)
+    )
+
+
+def cure_of_shape(
+    context: KernelContext, profile: KernelProfile, function: Function, index: int, *, followed: bool = True
+) -> str:
+    """What to do by the addresses alone, where nobody counted an access; ``followed`` as for rows."""
     if in_library_loop(function, index):
         return ""
     if feeds_tensor_cores(function, index):
         return _cure_of_fragments(profile)
     shape = access_shape(function, index, context.program.form, profile.launch)
     if shape.lie is Lie.ROWS:
-        return cure_of_rows(context, profile.launch, function, index)
+        return cure_of_rows(context, profile.launch, function, index, followed=followed)
     return _cure_of_distance(shape)
 
 

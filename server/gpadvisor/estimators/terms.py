@@ -158,9 +158,14 @@ ALL_THREADS: Final = Term(
     python="cuda.gridsize(1)",
 )
 GRID_SIZE: Final = Term(
-    cuda="gridDim.{axis}", fortran="gridDim%{axis}", julia="gridDim().{axis}", python="gridDim.{axis}"
+    cuda="gridDim.{axis}", fortran="gridDim%{axis}", julia="gridDim().{axis}", python="cuda.gridDim.{axis}"
 )
-ALONG_Y: Final = Term(cuda="threadIdx.y", fortran="threadIdx%y", julia="threadIdx().y", python="threadIdx.y")
+ALONG_X: Final = Term(
+    cuda="threadIdx.x", fortran="threadIdx%x", julia="threadIdx().x", python="cuda.threadIdx.x"
+)
+ALONG_Y: Final = Term(
+    cuda="threadIdx.y", fortran="threadIdx%y", julia="threadIdx().y", python="cuda.threadIdx.y"
+)
 REGISTER_LIMITS: Final = _only_cuda(" (__launch_bounds__, -maxrregcount)")
 LAUNCH_BOUNDS: Final = Term(
     cuda="__launch_bounds__",

@@ -37,7 +37,7 @@ def _side(advice: KernelAdvice, file: AdvisedFile, kernel: AdvisedKernel | None)
         if launch is not None
         and (summary.launch.kernel, summary.launch.grid, summary.launch.block)
         == (launch.kernel, launch.grid, launch.block)
-        and summary.launch.duration_ns  # some reports have nought
+        and summary.launch.duration_ns  # some reports have zero
         and not summary.launch.failed
     ]
     single = (advice.duration_ns,) if advice.duration_ns else ()

@@ -75,11 +75,10 @@ import numpy as np
 
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.access_cures import (
-    BY_ROWS,
-    BY_TILES,
     LOOKED,
     THROTTLE,
     Cures,
+    are_followed,
     cure_of_conflict,
     cure_of_shape,
     cures_of,
@@ -101,8 +100,7 @@ from gpadvisor.estimators.traffic_relief import (
 )
 from gpadvisor.estimators.uncounted_accesses import uncounted_accesses
 from gpadvisor.estimators.utilisation import DRAM, L2
-from gpadvisor.evidence.access_shapes import Lie, access_shape
-from gpadvisor.evidence.accesses import is_atomic, is_global, is_local
+from gpadvisor.evidence.accesses import is_atomic, is_local
 from gpadvisor.evidence.queries import (
     Mask,
     by_class,
@@ -228,21 +226,20 @@ def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None
             for position in many_passes.conflicting[:LOOKED]
         }
     else:
-        cures = {at: cure_of_shape(context, profile, function, at) for at in many_passes.scattered[:LOOKED]}
+        followed = are_followed(context, profile, function)
+        cures = {
+            position: cure_of_shape(context, profile, function, position, followed=followed)
+            for position in many_passes.scattered[:LOOKED]
+        }
     first = next((at for at, cure in cures.items() if cure), None)
     if first is None:
         return None
-    cure, form, loop = cures[first], context.program.form, function.innermost_loop(first)
+    cure, loop = cures[first], function.innermost_loop(first)
     sites = [
         StaticSite(function=function.id, index=position, detail=function.instructions[position].opcode)
         for position in cures
         if cures[position] and function.innermost_loop(position) == loop
     ]
-    loads = (at for at, instruction in enumerate(function.instructions) if is_global(instruction))
-    if cure == BY_ROWS and any(
-        access_shape(function, load, form, profile.launch).lie is Lie.UNKNOWN for load in loads
-    ):
-        cure = BY_TILES  # swapped indices may scatter what could not be followed
     bound, relieves = accesses_cured(context, profile, function, many_passes)
     return Match(
         title=f"{_CONFLICTS if many_passes.banks else _SCATTERED}: {many_passes.words}",

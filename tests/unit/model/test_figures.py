@@ -57,7 +57,7 @@ def test_no_number_is_none() -> None:
     ("share", "text"),
     [(0, "0 %"), (0.0004, "<0.1 %"), (0.034, "3.4 %"), (0.21, "21 %"), (1, "100 %"), (math.nan, "? %")],
 )
-def test_a_short_percent_has_no_zero_that_is_none(share: float, text: str) -> None:
+def test_a_small_share_keeps_a_digit_or_says_less_than(share: float, text: str) -> None:
     assert short_percent(share) == text
 
 

@@ -48,7 +48,7 @@ def test_a_parameter_that_is_indexed_is_read_where_it_is_passed(copy: str, arch:
         "S2R R7, SR_TID.X\nSTL [R1+0x8], R7\n",
         "LDC R6, c[0x0][0x160]\nIADD3 R7, R6, R30, RZ\nSTL [R1+0x8], R7\n",
     ],
-    ids=["nought", "a number", "data", "the thread", "an unknown register"],
+    ids=["zero", "a number", "data", "the thread", "an unknown register"],
 )
 def test_what_the_thread_writes_itself_is_an_array_of_its_own(changed: str) -> None:
     found = OPTIMIZER.match(context_of(listing(BYTES + changed + LOOP, facts=FACTS)))

@@ -233,7 +233,15 @@ _SUMMED = """
             86.0,
             ["keep sums, variables and constants in float"],  # a division has no form to call
         ),
-        (_ACCIDENT, 12.0, ["float to double and back"]),  # costs little: as before
+        (_ACCIDENT, 12.0, ["1 line converts float to double and back"]),  # costs little: as before
+        (
+            _ACCIDENT.replace(
+                "CALL.REL",
+                "F2F.F64.F32 R2, R30 // 76\nDMUL R2, R2, 0.5 // 76\nF2F.F32.F64 R30, R2 // 76\nCALL.REL",
+            ),
+            12.0,
+            ["2 lines convert float to double and back"],
+        ),
     ],
 )
 def test_what_loads_a_slow_pipe_of_double_precision_is_named(

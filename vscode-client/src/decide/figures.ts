@@ -13,7 +13,7 @@ export function duration(nanoseconds: number): string {
   return found === undefined ? `${nanoseconds.toFixed(0)} ns` : `${Number((nanoseconds / found.size).toPrecision(4))} ${found.unit}`;
 }
 
-/** "21 %": one digit behind the point below ten, and never a nought that is none. */
+/** "21 %": one digit behind the point below ten, and "<0.1 %" where the first would be zero. */
 export function percent(share: number): string {
   const hundred = 100 * share;
   if (hundred > 0 && hundred < 0.1) {
