@@ -6,13 +6,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.kernels import ROOT
 
 from gpadvisor.simulator import compiled as module
 
@@ -142,3 +145,10 @@ def test_the_same_sources_give_the_same_bytes_whatever_processor_and_folder(tmp_
         env={**os.environ, "PYTHONHASHSEED": "7"}, cwd=tmp_path, stdout=subprocess.PIPE, check=True,
     )  # fmt: skip
     assert again.stdout == loop()
+
+
+def test_a_wheel_takes_the_code_with_it() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    artifacts = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["artifacts"]
+    code = next(module._places()).relative_to(ROOT).as_posix()
+    assert any(fnmatch(code, pattern) for pattern in artifacts)
