@@ -164,7 +164,7 @@ def _launch(case: _Case, code: str, target: ParallelTarget, estimate: Estimate) 
     config, program = launch_as(case.config, target), case.kernel.context.program
     if config is None:
         return None
-    if not reads_block_size(program, case.config.block):
+    if config.block != case.config.block and not reads_block_size(program, case.config.block):
         changed = _changed(case, code)
         if changed is None or any(fix.change != SiteKind.BLOCK_SIZE.value for fix in changed.fixes):
             return None

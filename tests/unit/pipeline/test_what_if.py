@@ -32,6 +32,16 @@ extern "C" __global__ void k(const float* m, float* a, int size) {
 }
 """
 _FIXED = _TILES.replace("blockDim.x", "4").replace("blockDim.y", "4")
+_ROWS = """
+extern "C" __global__ void k(const float* x, float* y, int rows) {
+    for (int row = blockIdx.x; row < rows; row += gridDim.x) {
+        float sum = 0.0f;
+#pragma unroll 1
+        for (int i = threadIdx.x; i < 1024; i += 64) sum += x[row * 1024 + i];
+        y[row * 64 + threadIdx.x] = sum;
+    }
+}
+"""
 _LOOP = """
 extern "C" __global__ void k(const float* x, float* y, const int* end, int n) {
     float sum = 0.0f;
@@ -149,6 +159,17 @@ def test_code_that_takes_its_block_for_granted_is_not_simulated_with_another(tmp
     (kernel,) = advised.advice.kernels
     reasons = [one.speedup.reason for one in kernel.suggestions if one.code == "GPA302" and one.speedup]
     assert not any("simulated, " in reason for reason in reasons)
+
+
+def test_more_blocks_of_the_size_that_the_code_takes_for_granted_are_simulated(tmp_path: Path) -> None:
+    path = _written(tmp_path, "k.cu", _ROWS)
+    request = _request([108, 1], [64, 1], {}, "pointer", "pointer", 4096)
+    found, advice = _told(path, request, "GPA301")
+    blocks = int(advice.split("Launch ")[1].split()[0])
+    assert "simulated" in found.reason
+    assert found.expected == pytest.approx(
+        _cycles(path, request) / _cycles(path, request, grid=(blocks, 1, 1))
+    )
 
 
 def test_an_edit_is_compiled_and_simulated_with_its_loops_where_they_are_then(tmp_path: Path) -> None:
