@@ -7,7 +7,9 @@
 #   make bench     times against nvdisasm
 #   make validate  figures on estimates, blame, architectures and large corpora
 #   make docs      writes the rules' pages from their modules, and builds the site: build/site/docs/index.html
-#   make dist      what a release publishes, built twice and compared, with its bill of materials: dist
+#   make dist      what a release publishes, built twice and compared, with its bill of materials, and a wheel with
+#                  compiled modules for this machine and Python: dist
+#   make wheel-compiled  that wheel alone (needs a C compiler); make test-compiled  the same answers from its modules
 #   make release   VERSION=X.Y.Z: version, changelog, commit and tag
 #   make figures   how large and how tangled the sources are (ARGS="407341e" for those of a commit)
 #   make vsix      packages the VS Code extension: vscode-client/dist/gpadvisor.vsix
@@ -38,6 +40,7 @@ CUDA_12 := nvidia-cuda-nvrtc-cu12==12.9.86 nvidia-cuda-cupti-cu12==12.9.79 nvidi
 NVDISASM_12 := triton==3.3.1
 KERNEL ?= thermal_stencil
 FOR ?= 600
+COMPILED := build/with-compiled
 
 # A stamp is named after the content it was made from, so that an unchanged checkout needs no network.
 KEY := $(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
@@ -60,7 +63,7 @@ LOOP := GPADVISOR_CACHE= $(BIN)/python -m gpadvisor.simulator
 COMPILE := $(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate \
 	-c constraints.txt pyproject.toml --extra compile
 
-.PHONY: dist pictures test-random release figures site fuzz mutate lock advisories run test check format docs bench validate clean vsix e2e client-check client-test client-modules installed test-python
+.PHONY: wheel-compiled test-compiled dist pictures test-random release figures site fuzz mutate lock advisories run test check format docs bench validate clean vsix e2e client-check client-test client-modules installed test-python
 
 # The launch of each of our kernels stands in fixtures/gpadvisor.toml.
 run: $(BASE)
@@ -157,17 +160,33 @@ release: $(DOCS)
 	git tag -m "gpadvisor $(VERSION)" "v$(VERSION)"
 
 # The same bit for bit each time, and of the version that TAG names where one is given.
-dist: $(TEST)
+dist: $(CHECK)
 	@version=$$($(BIN)/python -c 'import gpadvisor; print(gpadvisor.__version__)'); \
 		test "$(or $(TAG),v$$version)" = "v$$version" || { echo "TAG is $(TAG), the version $$version" >&2; exit 1; }
 	rm -rf dist build/again
 	for folder in dist build/again; do rm -f server/gpadvisor/simulator/loop.*.o; $(LOOP); \
 		$(BIN)/python -m hatchling build -d $$folder; done
 	for file in dist/*; do cmp "$$file" "build/again/$${file##*/}"; done
+	$(MAKE) --no-print-directory wheel-compiled
 	$(BIN)/python vscode-client/supply.py sbom package > dist/sbom.json
 	@if $(HAVE_NPM); then for folder in build/again dist; do $(MAKE) --no-print-directory vsix && \
 		cp vscode-client/dist/gpadvisor.vsix $$folder/; done && cmp build/again/gpadvisor.vsix dist/gpadvisor.vsix; \
 	else echo "skipped: the extension (npm is not installed)"; test -z "$$CI"; fi
+
+wheel-compiled: $(CHECK)
+	GPADVISOR_COMPILED=1 $(NICE) $(BIN)/python -m hatchling build -t wheel -d dist >/dev/null
+
+# Values, laws and whole reports, from modules that stand before those of the checkout. Constants are compiled in:
+# the test that is left out changes one.
+test-compiled: $(CHECK)
+	rm -rf $(COMPILED)
+	GPADVISOR_COMPILED=1 $(NICE) $(BIN)/python -m hatchling build -t wheel -d $(COMPILED) >/dev/null
+	$(BIN)/python -m zipfile -e $(COMPILED)/*.whl $(COMPILED)/modules
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL PYTHONPATH=$(abspath $(COMPILED)/modules) \
+		GPADVISOR_COMPILED_MODULES=$(abspath $(COMPILED)/modules) $(NICE) $(BIN)/python -m pytest -n $(JOBS) -q \
+		tests/e2e/test_compiled.py tests/golden/report tests/property/analyzer tests/property/blamer \
+		tests/unit/analyzer tests/unit/blamer tests/unit/evidence tests/unit/sass tests/unit/estimators \
+		--deselect tests/unit/blamer/test_edges.py::test_a_search_that_was_cut_short_is_told $(ARGS)
 
 # Fails at a link to a page or a heading that is not there, and at a changelog fragment with a wrong name.
 site: $(DOCS)

@@ -26,7 +26,8 @@ def _copy(folder: Path) -> Path:
     """What git would check out, without the work of this machine."""
     names = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--",
-         "server", "docs", "README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", ".gitignore"],
+         "server", "docs", "README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml",
+         "hatch_build.py", ".gitignore"],
         capture_output=True, check=False,
     )  # fmt: skip
     if names.returncode:
@@ -80,11 +81,14 @@ def test_there_is_one_version() -> None:
 def test_a_release_is_published_by_trust_after_its_build_was_attested() -> None:
     jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]
     build, publish = jobs["build"], jobs["publish"]
-    assert publish["needs"] == "build"
+    assert publish["needs"] == ["build", "compiled"]
     assert publish["permissions"] == {"id-token": "write"}
     assert publish["environment"] == "release"
     used = [step.get("uses", "").partition("@")[0] for step in build["steps"]]
     assert {"actions/attest-build-provenance", "actions/attest-sbom"} <= set(used)
+    wheels = {step.get("uses", "").partition("@")[0]: step for step in jobs["compiled"]["steps"]}
+    assert wheels["pypa/cibuildwheel"]["env"]["CIBW_ENVIRONMENT"] == "GPADVISOR_COMPILED=1"
+    assert "actions/attest-build-provenance" in wheels
     assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text()
     makefile = (ROOT / "Makefile").read_text()
     assert any(step.get("run", "").startswith("make dist TAG=") for step in build["steps"])
@@ -94,16 +98,18 @@ def test_a_release_is_published_by_trust_after_its_build_was_attested() -> None:
 def test_the_pipeline_runs_every_part_of_the_script() -> None:
     (job,) = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"].values()
     script = (ROOT / ".ci/run").read_text()
-    (default,) = re.findall(r"parts=\((\w[\w ]*)\)", script)
+    (default,) = re.findall(r"parts=\((\w[\w -]*)\)", script)
     assert job["strategy"]["matrix"]["part"] == default.split()
     assert job["steps"][-1]["run"] == ".ci/run ${{ matrix.part }}"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the pipeline runs on Linux")
-@pytest.mark.parametrize("broken", ["", "installed", "check", "test-python", "e2e", "advisories"])
+@pytest.mark.parametrize(
+    "broken", ["", "installed", "check", "test-python", "test-compiled", "e2e", "advisories"]
+)
 def test_the_pipeline_runs_everything_and_one_failure_fails_it(broken: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
-    parts = ("installed", "check", "test-python", "client-test", "e2e", "advisories")
+    parts = ("installed", "check", "test-python", "test-compiled", "client-test", "e2e", "advisories")
     rules = [f"{part}:\n\t@echo made {part}; test {part} != '{broken}'\n" for part in parts]
     (tmp_path / "Makefile").write_text("".join(["test: test-python client-test e2e\n", *rules]))
     for name in ("bin/apt-get", "vscode-client/e2e/setup.sh"):

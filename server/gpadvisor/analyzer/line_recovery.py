@@ -54,7 +54,7 @@ class Recovery:
     @property
     def names(self) -> frozenset[str]:
         """Every function that has lines now."""
-        return self.same | self.differing.keys()
+        return self.same.union(self.differing)
 
 
 def recover_lines(program: Program, compiled: Program) -> Recovery:

@@ -54,14 +54,14 @@ class _Fillers:
     def __init__(self, positions: Sequence[int], occupied: NDArray[np.float64]) -> None:
         """Take instructions in their order, and how long each instruction keeps its unit busy."""
         weights = {position: float(occupied[position]) for position in positions}
-        total = sum(weights.values())
+        total = sum(weights.values(), 0.0)
         few = len(positions) <= _MAX_FILLERS
         self._weights = weights
         self._heavy = {
             position: weight for position, weight in weights.items() if few or weight * _MAX_FILLERS > total
         }
         self._light = [position for position in positions if position not in self._heavy]
-        self._rest = total - sum(self._heavy.values())
+        self._rest = total - sum(self._heavy.values(), 0.0)
 
     def near(self, use: int) -> list[tuple[int, float]]:
         """Those that a wait is shared out among, with their weights; of two as near the one before."""

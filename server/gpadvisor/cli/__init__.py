@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -174,7 +175,7 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
         "-V",
         "--version",
         action="version",
-        version=f"gpadvisor {__version__}",
+        version=f"gpadvisor {__version__}{_compiled()}",
         help="show the version and exit",
     )
     parser.add_argument("--no-pager", action="store_true", help="print long text as it is")
@@ -188,6 +189,12 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
             )
     parser.set_defaults(whole=parser)  # for commands that are about the others
     return parser
+
+
+def _compiled() -> str:
+    """Whether the analysis is the machine code that some wheels have of it, as a word."""
+    origin = spec.origin if (spec := find_spec("gpadvisor.graphs")) else None
+    return "" if origin is None or origin.endswith(".py") else ", compiled"
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -360,7 +360,7 @@ def passes_differ(function: Function, index: int, shares: Values) -> bool:
     if before is None:
         return False
     entered, staying = (_reached(function, block, shares) for block in (before, header))
-    return staying < _DROP * entered and shares[index] >= _DROP * staying
+    return bool(staying < _DROP * entered and shares[index] >= _DROP * staying)
 
 
 def _reached(function: Function, block: int, shares: Values) -> float:

@@ -42,7 +42,7 @@ def traffic_with_repeats(
             requested[place] = float(sectors[index])
             wasted[place] = max(wasted.get(place, 0.0), (1 - 1 / passes) * float(sectors[index]))
             cures[place] = _cure(function, loop, passes)
-    more = sum(wasted.values()) - sum(traffic.scattered.values())
+    more = sum(wasted.values(), 0.0) - sum(traffic.scattered.values(), 0.0)
     reduced = replace(
         traffic,
         scattered=most_first(wasted),
