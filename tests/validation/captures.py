@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the capture kit brought home: advice beside what the cure gave, the collectors, their overhead.
 
-``python -m tests.validation.captures FOLDER`` prints it; without a folder, of what is committed.
+``python -m tests.validation.captures FOLDER`` prints it; without a folder, of what is committed. With
+``--model`` it is the advice of ``advise before.cu --model``, which sees no report, beside the same outcomes.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import re
 import statistics
 import sys
 import tarfile
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,6 +25,10 @@ from pathlib import Path, PurePosixPath
 from tests.validation import pairs
 
 from gpadvisor.model.profile import KernelProfile, Launch, Profile
+from gpadvisor.pipeline.advise import advise_file
+from gpadvisor.pipeline.cache import Cache
+from gpadvisor.pipeline.request import Request
+from gpadvisor.pipeline.settings import find_settings
 from gpadvisor.store import load_profile
 
 MAX_MEMBER_BYTES = 64 << 20
@@ -308,7 +315,7 @@ def _print(captures: Captures) -> None:
     for pair in captures.pairs():
         low, high = pair.spread
         print(f"  {pair.kernel:22} {pair.speedup:6.3f}x  {low:6.3f} to {high:6.3f}")
-    _print_advice(captures)
+    _print_advice(outcomes(captures))
     print("\ncollectors: overlap of the stall reasons with Nsight Compute's, and overhead of each mode")
     for kernel in captures.kernels():
         for version in VERSIONS:
@@ -334,8 +341,27 @@ def outcomes(captures: Captures) -> list[pairs.Outcome]:
         return pairs.outcomes(measured)
 
 
-def _print_advice(captures: Captures) -> None:
-    found = outcomes(captures)
+def modelled_outcomes(captures: Captures) -> list[pairs.Outcome]:
+    """The same of what ``--model`` says of the sources, for this GPU's architecture."""
+    gpu, found = captures.gpu, []
+    assert gpu is not None
+    with tempfile.TemporaryDirectory() as folder:
+        for cure in sorted(captures.cures(Path(folder)), key=lambda cure: cure.kernel):
+            sys.stderr.write(f"{cure.kernel}\n")
+            source = KERNELS / cure.kernel / "before.cu"
+            settings = replace(find_settings(source.parent).settings, arch=gpu.arch, top=100)
+            request = Request(
+                settings=settings,
+                kernel=re.compile(rf"\b{cure.before.kernel}\b"),
+                model=True,
+                root=KERNELS.parent,
+            )
+            (kernel,) = advise_file(source, request, lambda _: None, Cache(None)).advice.kernels
+            found.append(pairs.outcome(cure.pair, kernel.suggestions))
+    return found
+
+
+def _print_advice(found: Sequence[pairs.Outcome]) -> None:
     gained = [one for one in found if one.pair.achieved >= GAIN]
     print(f"\nadvice beside what the cure gave\n{pairs.HEAD}")
     print(pairs.summary(f"gained {GAIN}x or more", gained))
@@ -351,10 +377,21 @@ def _print_advice(captures: Captures) -> None:
         )
 
 
-if __name__ == "__main__":
-    places = [Path(sys.argv[1])] if len(sys.argv) > 1 else sorted(filter(Path.is_dir, FOLDER.iterdir()))
-    for place in places:
-        found = Captures(place)
-        if not found:
+def main() -> None:
+    """Print what each folder holds."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--model", action="store_true", help="the advice without a report")
+    arguments = parser.parse_args()
+    for place in [arguments.folder] if arguments.folder else sorted(filter(Path.is_dir, FOLDER.iterdir())):
+        captures = Captures(place)
+        if not captures:
             sys.exit(f"no captures in {place}; fixtures/capture/README.md says how to take them")
-        _print(found)
+        if arguments.model:
+            _print_advice(modelled_outcomes(captures))
+        else:
+            _print(captures)
+
+
+if __name__ == "__main__":
+    main()
