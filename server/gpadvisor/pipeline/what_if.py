@@ -128,7 +128,7 @@ def _finding(case: _Case, finding: EstimatedMatch) -> EstimatedMatch:
     how = BY_CODE[finding.code].what_if
     if finding.match.parallel is not None:
         changed = _launch(case, finding.code, finding.match.parallel, estimate)
-    elif how is WhatIf.NO_BARRIERS and not finding.match.relieves:  # else levels of a tree go, too
+    elif how is WhatIf.NO_BARRIERS:
         changed = _barriers(case, finding, estimate)
     elif how is WhatIf.EDITED:
         changed = _edited(case, finding.code, estimate)
@@ -248,11 +248,30 @@ def _barriers(case: _Case, finding: EstimatedMatch, estimate: Estimate) -> Estim
         f"{adjustment.reason} (expected {percent(adjustment.expected, 0)} of that gain)"
         for adjustment in finding.match.adjustments
     ]
-    return replace(
+    waiting = replace(
         changed,
         low=min(low, high) * constants.SIMULATED_LEAST,
         high=max(low, high) * constants.SIMULATED_MOST,
         reasons=tuple(reasons),
+    )
+    return _with_levels(waiting, estimate) if finding.match.relieves else waiting
+
+
+def _with_levels(waiting: Estimate, levels: Estimate) -> Estimate:
+    """Of a tree, between its barriers alone and the levels that go with them by the equation.
+
+    Two measured changes lie there: 2.2x between 1.15x and 2.1x, 1.07x between 1.02x and 1.8x.
+    """
+    expected = math.sqrt(waiting.expected * levels.expected)
+    return replace(
+        waiting,
+        low=min(waiting.low, levels.low),
+        expected=expected,
+        high=max(waiting.high, levels.high),
+        reasons=(
+            *waiting.reasons,
+            f"by the equation the levels that go give {levels.expected:.3f}x; expected is the geometric mean",
+        ),
     )
 
 
