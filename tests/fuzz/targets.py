@@ -145,25 +145,27 @@ def _compiled() -> list[bytes]:
 @contextlib.contextmanager
 def quick() -> Iterator[None]:
     """One database for all tables, which takes as long to begin as a snapshot to read; files in memory."""
-    begin, place = parquet._connect, tempfile.tempdir
-    databases = [begin()]
+    begin, place = parquet.connect, tempfile.tempdir
+    databases: list[Any] = []
 
-    def cursor() -> Any:
+    def cursor(memory_bytes: int) -> Any:
+        if not databases:
+            databases.append(begin(memory_bytes))
         found = databases[-1].cursor()
         try:
             found.execute("SELECT 1").fetchall()
         except duckdb.Error:  # some errors end a whole database
-            databases.append(begin())
+            databases.append(begin(memory_bytes))
             return databases[-1].cursor()
         return found
 
-    parquet._connect = cursor
+    parquet.connect = cursor
     if Path("/dev/shm").is_dir():
         tempfile.tempdir = "/dev/shm"
     try:
         yield
     finally:
-        parquet._connect, tempfile.tempdir = begin, place
+        parquet.connect, tempfile.tempdir = begin, place
         for database in databases:
             database.close()
 

@@ -349,7 +349,7 @@ def modelled_outcomes(captures: Captures) -> list[pairs.Outcome]:
         for cure in sorted(captures.cures(Path(folder)), key=lambda cure: cure.kernel):
             sys.stderr.write(f"{cure.kernel}\n")
             source = KERNELS / cure.kernel / "before.cu"
-            settings = replace(find_settings(source.parent).settings, arch=gpu.arch, top=100)
+            settings = find_settings(source.parent).settings._replace(arch=gpu.arch, top=100)
             request = Request(
                 settings=settings,
                 kernel=re.compile(rf"\b{cure.before.kernel}\b"),
