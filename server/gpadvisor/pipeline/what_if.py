@@ -43,8 +43,7 @@ from gpadvisor.simulator import SimulationConfig, simulate
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.toolchain import compile_source
 
-_MEASURED: Final = "three in four of 94 measured changes"
-_MEASURED_LAUNCHES: Final = "measured changes of a launch"
+_MEASURED: Final = "seven in ten of 97 measured changes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,9 +140,9 @@ def _finding(case: _Case, finding: EstimatedMatch) -> EstimatedMatch:
 
 def _estimate(estimate: Estimate, speedup: float, text: str, *, launch: bool = False) -> Estimate:
     """The pair of simulations as an estimate, as far off as such pairs were."""
-    highest, measured = (
-        (constants.SIMULATED_LAUNCH, _MEASURED_LAUNCHES) if launch else (constants.SIMULATED_MOST, _MEASURED)
-    )
+    highest = constants.SIMULATED_LAUNCH if launch else constants.SIMULATED_MOST
+    gained = f"{constants.SIMULATED_LEAST:g} to {constants.SIMULATED_MOST:g} times"
+    launches = f", launches up to {highest:g} times" if launch else ""
     return replace(
         estimate,
         low=speedup * constants.SIMULATED_LEAST,
@@ -151,7 +150,7 @@ def _estimate(estimate: Estimate, speedup: float, text: str, *, launch: bool = F
         high=speedup * highest,
         reasons=(
             f"simulated, {text}: {speedup:.3f}x",
-            f"{measured} gained {constants.SIMULATED_LEAST:g} to {highest:g} times what such a pair gives",
+            f"{_MEASURED} gained {gained} what such a pair gives{launches}",
         ),
     )
 

@@ -212,7 +212,7 @@ def _few_bytes(context: KernelContext, blame: Blame, profile: KernelProfile) -> 
         index for index in range(len(function.instructions)) if _is_narrow(context, profile, function, index)
     ]
     rows = _rows(blame, [(function.id, index) for index in loads])
-    if not loads or 2 * share(blame, rows) < 1:
+    if not loads or share(blame, rows) < constants.MAJORITY:
         return None
     first = max(
         loads, key=lambda index: samples(blame, by_place(blame, causes(blame), [(function.id, index)]))
