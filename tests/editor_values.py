@@ -22,7 +22,9 @@ from gpadvisor.model.finding import (
     StallShare,
     SuggestionView,
 )
+from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.profile import Evidence
+from gpadvisor.model.sentence import Sentence, line_mark
 
 FILE = "/build/gather.cu"
 HEADER = "/build/lib.cuh"
@@ -72,7 +74,7 @@ def finding(line: int = 7, **changes: Any) -> Finding:
         name="Code Reordering",
         title="value used too soon",
         message="58 % of the samples of gather<1> wait for LDG.E on this line.",
-        advice="Move the load at gather.cu:6 up.",
+        advice=Sentence(f"Move the load at {line_mark(SourceLocation(FILE, 6))} up."),
         leads=True,
         line=line,
         token=None,
@@ -146,7 +148,7 @@ def kernel(**changes: Any) -> KernelView:
         best_speedup=estimate(),
         together=None,
         together_codes=(),
-        verdict="Limited by latency",
+        verdict=Sentence("Limited by latency"),
         stalls=(stall("long_scoreboard", 580, line=6),),
         hidden=0,
         rejected=(("GPA101", "no local memory"), ("GPA104", "no library math")),

@@ -13,6 +13,7 @@ from tests.optimizer_values import load_case
 from gpadvisor.estimators.context import Optimizer
 from gpadvisor.model.advice import Category, Match, Rejection
 from gpadvisor.model.profile import Evidence
+from gpadvisor.model.sentence import Sentence
 from gpadvisor.rules import OPTIMIZERS
 
 VERBS = frozenset(
@@ -97,6 +98,18 @@ def test_the_change_is_said_in_full_and_first(optimizer: Optimizer) -> None:
     assert found.cure.split()[0].lower() in VERBS, found.cure
     for condition in CONDITIONS.findall(found.advice):
         assert condition.strip() in found.cure
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda optimizer: optimizer.code)
+def test_lines_that_are_named_are_values(optimizer: Optimizer) -> None:
+    """An editor tells them as they are in today's text: none is a part of the words."""
+    context = load_case(_case(optimizer, "fires")).context
+    found = optimizer.match(context)
+    assert isinstance(found, Match)
+    estimate = optimizer.estimate(context, found)
+    for text in (found.title, found.advice, found.cure, *estimate.reasons):
+        words = Sentence(text).at(lambda _: "?")
+        assert not re.search(r"\bline \d|\w\.\w+:\d", words), words
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=lambda optimizer: optimizer.code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from gpadvisor.estimators.elapsed import whole
 from gpadvisor.model.advice import Estimate
+from gpadvisor.model.sentence import sentences
 
 
 def program_estimate(
@@ -23,5 +24,5 @@ def program_estimate(
         equation=(
             f"Amdahl: 1 / (1 - p + p / S) = {expected:.3f} with p = {share:.4f}, S = {estimate.expected:.3f}"
         ),
-        reasons=(f"the kernel's share of all kernel time {of}",),
+        reasons=sentences(f"the kernel's share of all kernel time {of}"),
     )

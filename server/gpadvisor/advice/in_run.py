@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gpadvisor.estimators.elapsed import whole
 from gpadvisor.model.advice import Estimate, KernelAdvice
 from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.sentence import sentences
 from gpadvisor.model.timeline import KernelTime, RunPart, RunTimes, Timeline
 
 _CAST: Final = re.compile(r"\((?:unsigned |signed )?(?:bool|char|short|int|long|long long)\)(?=-?\d)")
@@ -184,7 +185,7 @@ def worth(estimate: Estimate | None, part: RunPart) -> Estimate | None:
         equation=(
             f"Amdahl: 1 / (1 - p + p / S) = {expected:.3f} with p = {shared:.4f}, S = {estimate.expected:.3f}"
         ),
-        reasons=(
+        reasons=sentences(
             f"p = {part.of_busy:.4f} of the busy time x {part.busy:.4f} of the run; {overlap}idle time stays",
         ),
     )

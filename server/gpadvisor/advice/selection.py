@@ -23,6 +23,7 @@ from gpadvisor.evidence.queries import function_scope, kernel_scope
 from gpadvisor.model.advice import Rejection, Scope, Suggestion
 from gpadvisor.model.profile import Evidence
 from gpadvisor.model.program import FunctionKind
+from gpadvisor.model.sentence import marked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +203,8 @@ def _suggestion(
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
+    words = marked(text)
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}." if words else ""
 
 
 def _evidence(context: KernelContext, finding: EstimatedMatch) -> Evidence:

@@ -19,6 +19,7 @@ from gpadvisor.estimators.utilisation import active_loads
 from gpadvisor.model.advice import Adjustment, Estimate, Match, MeasuredBound, Relief, Utilisation
 from gpadvisor.model.figures import percent
 from gpadvisor.model.profile import Evidence
+from gpadvisor.model.sentence import sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ class Range:
             high=max(self.low, self.expected, self.high) * (1 + constants.RUN_TO_RUN),
             paper=paper,
             equation=equation,
-            reasons=tuple(self.reasons),
+            reasons=sentences(*self.reasons),
         )
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gpadvisor.estimators import constants
 from gpadvisor.model.estimate import Estimate
+from gpadvisor.model.sentence import sentences
 from gpadvisor.model.timeline import HostPlace, Operation, Timeline
 
 Times = NDArray[np.int64]
@@ -238,7 +239,7 @@ class RunFacts:
                 f"Amdahl: R / (R - s) = {expected:.3f} with R = {self.span_ns / 1e6:,.3f} ms of the run,"
                 f" s = {match.expected_ns / 1e6:,.3f} ms saved"
             ),
-            reasons=match.reasons,
+            reasons=sentences(*match.reasons),
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpadvisor.evidence.measured import Values
 from gpadvisor.evidence.queries import loop_indices
-from gpadvisor.model.ids import INSTRUCTION_BYTES, LoopId
+from gpadvisor.model.ids import INSTRUCTION_BYTES, LoopId, SourceLocation
 from gpadvisor.model.instruction import (
     Instruction,
     MemorySpace,
@@ -23,6 +23,7 @@ from gpadvisor.model.instruction import (
     register_file,
 )
 from gpadvisor.model.program import Function, LineEntry
+from gpadvisor.model.sentence import line_mark
 
 ADDITIONS: Final = frozenset({"IADD3", "IADD", "UIADD3", "VIADD", "UIADD", "VIADDMNMX"})
 _COMPARES: Final = frozenset({"ISETP", "UISETP"})
@@ -297,12 +298,14 @@ def _copies(
         return steps, f"its body stands {steps} times in it, and its counter steps by {step}"
     if whole > 1:
         return whole, f"its body stands {whole} times in it"
-    repeated, line = 1, 0
+    repeated, line = 1, SourceLocation("", 0)
     for place, counter in by_line.items():
         factor = gcd(*counter.values())
         if place is not None and len(counter) > 1 and factor > repeated:  # one opcode may repeat by itself
-            repeated, line = factor, place[1]
-    return (repeated, f"line {line} stands {repeated} times in it") if repeated > 1 else (1, None)
+            repeated, line = factor, SourceLocation(place[0], place[1])
+    if repeated == 1:
+        return 1, None
+    return repeated, f"line {line_mark(line, with_file=False)} stands {repeated} times in it"
 
 
 def _beside_remainder(function: Function, loop: LoopId) -> tuple[int, str | None]:

@@ -16,6 +16,7 @@ from gpadvisor.model.ids import FunctionId, LoopId, SourceLocation
 from gpadvisor.model.instruction import Instruction
 from gpadvisor.model.program import Function, Program
 from gpadvisor.model.remedy import Remedy
+from gpadvisor.model.sentence import line_mark
 from gpadvisor.model.stalls import StallClass
 
 Mask = NDArray[np.bool_]
@@ -283,8 +284,7 @@ def line_text(function: Function, index: int) -> str:
 
 def location_text(location: SourceLocation) -> str:
     """A source line as a sentence names it: ``saxpy.cu:12``."""
-    name = location.file.replace("\\", "/").rpartition("/")[2]  # paths of Windows, too
-    return f"{name}:{location.line}"
+    return line_mark(location)
 
 
 def heaviest(blame: Blame, rows: Rows) -> int:

@@ -15,6 +15,7 @@ from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device, Evidence, Launch, RuleResult, SlowestRank, first_share
 from gpadvisor.model.program import InlineFrame
 from gpadvisor.model.remedy import Remedy
+from gpadvisor.model.sentence import keeps_sentences
 from gpadvisor.model.timeline import RunFinding, RunPart
 
 if TYPE_CHECKING:
@@ -63,10 +64,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjustment:
-    """A reason to expect less or more than the paper's equation says.
-
-    The factors multiply the matched samples for the low, expected and high end.
-    """
+    """A reason to expect less or more than the equation says: factors of the matched samples at each end."""
 
     low: float
     expected: float
@@ -76,10 +74,7 @@ class Adjustment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredBound:
-    """What measured counters say a cure gives, independent of samples; it replaces the equation's range.
-
-    The estimate has these values, of the time in which warps are there if not said otherwise.
-    """
+    """What counters say a cure gives, in place of the equation; of the time in which warps are there."""
 
     low: float  # speedups of the kernel
     expected: float
@@ -121,6 +116,7 @@ class ParallelTarget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@keeps_sentences("title", "advice", "cure")
 class Match:
     """An optimizer's pattern, found."""
 
@@ -132,8 +128,7 @@ class Match:
     static_sites: tuple[StaticSite, ...] = ()  # where the pattern stands in the code, samples or not
     measured_bound: MeasuredBound | None = None
     relieves: tuple[Relief, ...] = ()  # resources that are not relieved cap the estimate as measured
-    titles: Mapping[tuple[FunctionId, int], str] = field(default_factory=dict)
-    """By instruction, where one pattern has several kinds: ``title`` is the commonest of them."""
+    titles: Mapping[tuple[FunctionId, int], str] = field(default_factory=dict)  # where it has several kinds
     actionable: bool = True  # False where no change of the source would bring it about: then it is a note
     cure: str = ""  # the whole change with what must be seen to, a verb first, nothing counted; never cut
     leads: bool = False  # told before all others, whatever it gains: without it they gain little
@@ -145,6 +140,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@keeps_sentences("detail")
 class StaticSite:
     """A place in the machine code that shows a pattern; all there is without samples."""
 
@@ -154,6 +150,7 @@ class StaticSite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@keeps_sentences("reason")
 class Rejection:
     """Why an optimizer does not apply."""
 
@@ -199,6 +196,7 @@ class Suppression:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@keeps_sentences("title", "advice", "cure")
 class Suggestion:
     """One optimizer's advice for one kernel."""
 
@@ -307,6 +305,7 @@ class Utilisation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@keeps_sentences("explanation")
 class RuleComparison:
     """One of NVIDIA's rule results beside ours."""
 
@@ -325,6 +324,7 @@ class LaunchSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+@keeps_sentences("limited_by", "verdict")
 class KernelAdvice:
     """Everything said about one kernel."""
 
@@ -336,9 +336,7 @@ class KernelAdvice:
     launch: Launch | None  # None for a bare cubin
     merged_launches: int  # 1 unless --merge added equal configurations up
     duration_ns: float | None
-    time_share: (
-        float | None
-    )  # of all kernel time in the profile; of a traced run's busy time where there is one
+    time_share: float | None  # of all kernel time in the profile, or of a traced run's busy time
     registers_per_thread: int | None
     shared_bytes: int | None
     occupancy: Occupancy
@@ -369,11 +367,10 @@ class SourceMatch:
 
     report_path: str
     local_path: str | None
-    method: (
-        str  # "content hash", "path suffix", "source map", "exact path", "code", "embedded", "ambiguous", ...
-    )
-    today: tuple[tuple[int, int | None], ...] = ()
-    """Of another version than was profiled: lines that advice names, each with where its text is now."""
+    method: str  # "content hash", "path suffix", "source map", "exact path", "code", "embedded", ...
+    today: tuple[
+        tuple[int, int | None], ...
+    ] = ()  # of another version: named lines, each with its text's now
     is_unsure: bool = False  # whether nothing says that the file is the version that was profiled
     by_name: bool = False  # whether not even a folder of its path is the report's
     odd_lines: int = 0  # of an unsure file: lines that cannot be what the instructions named there do

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpadvisor.model.kind import Kind
+from gpadvisor.model.sentence import Sentence, joined
 
 
 class Evidence(Kind):
@@ -24,7 +25,7 @@ class EstimateCap:
     limit: str  # "L2", "LSU pipe", "GPUPerf"
     speedup: float  # at most
     before: float  # what was expected without it
-    reason: str
+    reason: Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +38,11 @@ class Estimate:
     paper: float | None  # what the paper's equation gives, None where the paper has none
     equation: str  # "GPA Eq. 2: T / (T - M) with T = 1000, M = 200"
     reasons: tuple[
-        str, ...
+        Sentence, ...
     ]  # the steps from the paper's value to the range; empty where it is as the equation says
     cap: EstimateCap | None = None
 
     @property
-    def reason(self) -> str:
+    def reason(self) -> Sentence:
         """All steps in one line."""
-        return "; ".join(self.reasons) or "as the equation says"
+        return joined(self.reasons) or Sentence("as the equation says")

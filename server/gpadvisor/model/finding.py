@@ -12,6 +12,7 @@ from enum import Enum, StrEnum
 
 from gpadvisor.model.estimate import Estimate, Evidence
 from gpadvisor.model.remedy import Remedy
+from gpadvisor.model.sentence import NOTHING, Sentence
 
 
 class BaselineKind(Enum):
@@ -84,7 +85,7 @@ class Finding:
     name: str  # of the rule, "Strength Reduction"
     title: str  # the pattern found on this line
     message: str  # how much waits for what here, and what else has its part in it
-    advice: str  # what to change, of the whole suggestion
+    advice: Sentence  # what to change, of the whole suggestion
     leads: bool  # the heaviest line of its suggestion, which the advice is about first
     line: int
     token: str | None  # the source expression that the finding is about, where one is known
@@ -99,7 +100,7 @@ class Finding:
     related: tuple[Related, ...]  # most samples first, at most five
     scope: Place | None  # head of the loop that the suggestion is about
     suppressed: str | None = None  # the reason given in the source
-    cure: str = ""  # the whole change with its conditions; empty where only ``advice`` has it
+    cure: Sentence = NOTHING  # the whole change with its conditions; empty where only ``advice`` has it
     remedies: tuple[Remedy, ...] = ()  # what the words ask for, where a fix goes with it
     lead: Place | None = None  # the heaviest line of its suggestion, where that is not this one
     run: str = ""  # name of the trace, of host code that leaves a GPU idle: of the run and of no kernel
@@ -168,11 +169,11 @@ class KernelView:
     best_speedup: Estimate | None
     together: Estimate | None  # joint estimate of the largest group
     together_codes: tuple[str, ...]
-    verdict: str
+    verdict: Sentence
     stalls: tuple[StallShare, ...]
     hidden: int  # suggestions below the thresholds
     rejected: tuple[tuple[str, str], ...]  # code and failing condition
-    assumptions: tuple[str, ...]  # of a model
+    assumptions: tuple[Sentence, ...]  # of a model
     problems: tuple[str, ...]
     arch: str | None = None  # "sm_90", of the code
     run: str = ""  # name of the trace that its share of the time is of

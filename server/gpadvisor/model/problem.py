@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.kind import Kind
+from gpadvisor.model.sentence import keeps_sentences
 
 
 class ProblemCode(Kind):
@@ -55,6 +56,7 @@ class ProblemCode(Kind):
 
 
 @dataclass(frozen=True, slots=True)
+@keeps_sentences("message")
 class Problem:
     """One thing the reader should know before believing the numbers."""
 

@@ -22,6 +22,7 @@ from gpadvisor.estimators.stall_elimination import issue_relief
 from gpadvisor.model.advice import Estimate
 from gpadvisor.model.estimate import EstimateCap
 from gpadvisor.model.figures import factor, percent
+from gpadvisor.model.sentence import Sentence
 from gpadvisor.views.potential.build import potential
 from gpadvisor.views.potential.model import Potential
 from gpadvisor.views.potential.saved import bounding
@@ -93,12 +94,12 @@ def _lowered(estimate: Estimate, most: float, limit: str, reason: str) -> Estima
     if estimate.expected <= most and estimate.high <= high:
         return estimate
     expected = min(estimate.expected, most)
-    cap = EstimateCap(limit=limit, speedup=most, before=estimate.expected, reason=reason)
+    cap = EstimateCap(limit=limit, speedup=most, before=estimate.expected, reason=Sentence(reason))
     return replace(
         estimate,
         low=min(estimate.low, expected * (1 - constants.RUN_TO_RUN)),
         expected=expected,
         high=min(estimate.high, high),
-        reasons=(*estimate.reasons, f"at most {factor(most)}: {reason}"),
+        reasons=(*estimate.reasons, Sentence(f"at most {factor(most)}: {reason}")),
         cap=cap,
     )

@@ -27,6 +27,7 @@ from gpadvisor.model.fix import Fix, apply_edits, moved_line
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Program
 from gpadvisor.model.remedy import Remedy
+from gpadvisor.model.sentence import sentences
 from gpadvisor.pipeline.analyse import AnalysedKernel
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.fixes.find import edit_facts_of
@@ -148,7 +149,7 @@ def _estimate(estimate: Estimate, speedup: float, text: str, *, launch: bool = F
         low=speedup * constants.SIMULATED_LEAST,
         expected=speedup,
         high=speedup * highest,
-        reasons=(
+        reasons=sentences(
             f"simulated, {text}: {speedup:.3f}x",
             f"{_MEASURED} gained {gained} what such a pair gives{launches}",
         ),
@@ -251,7 +252,7 @@ def _barriers(case: _Case, finding: EstimatedMatch, estimate: Estimate) -> Estim
         changed,
         low=min(low, high) * constants.SIMULATED_LEAST,
         high=max(low, high) * constants.SIMULATED_MOST,
-        reasons=tuple(reasons),
+        reasons=sentences(*reasons),
     )
     return _with_levels(waiting, estimate) if finding.match.relieves else waiting
 
@@ -269,7 +270,10 @@ def _with_levels(waiting: Estimate, levels: Estimate) -> Estimate:
         high=max(waiting.high, levels.high),
         reasons=(
             *waiting.reasons,
-            f"by the equation the levels that go give {levels.expected:.3f}x; expected is the geometric mean",
+            *sentences(
+                f"by the equation the levels that go give {levels.expected:.3f}x;"
+                " expected is the geometric mean"
+            ),
         ),
     )
 

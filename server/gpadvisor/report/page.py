@@ -10,10 +10,9 @@ from typing import Final, TypedDict
 
 from gpadvisor.model.advice import Advice, CodeRef, KernelAdvice, Suggestion
 from gpadvisor.model.ids import SourceLocation
-from gpadvisor.report.entries import primary
+from gpadvisor.model.sentence import Sentence
 from gpadvisor.report.style import Style
 from gpadvisor.report.words import base_file, clean, pad, place, wrap
-from gpadvisor.source.line_references import file_of, with_lines
 from gpadvisor.source.plausible import can_be
 
 MIN_WIDTH: Final = 60
@@ -139,23 +138,18 @@ def local_sources(advice: Advice) -> LocalSources:
 
 def with_todays_lines(advice: Advice) -> Advice:
     """The advice with the lines in its sentences as they are in the files here."""
-    today: dict[tuple[str | None, int], int | None] = {
-        (match.report_path, line): line_today for match in advice.sources for line, line_today in match.today
-    }
+    today = local_sources(advice)["today"]
     if not today:
         return advice
-    files = [match.report_path for match in advice.sources]
+
+    def line_today(location: SourceLocation) -> str | None:
+        if location not in today:
+            return None
+        line = today[location]
+        return f"{location.line} as profiled" if line is None else str(line)
 
     def with_todays_lines(suggestion: Suggestion) -> Suggestion:
-        location = primary(suggestion)
-
-        def line_today(name: str | None, line: int) -> str | None:
-            key = file_of(name, None if location is None else location.file, files), line
-            if key not in today:
-                return None
-            return f"{line} as profiled" if today[key] is None else str(today[key])
-
-        cure, words = with_lines(suggestion.cure, line_today), with_lines(suggestion.advice, line_today)
+        cure, words = (Sentence(text).at(line_today) for text in (suggestion.cure, suggestion.advice))
         return replace(suggestion, cure=cure, advice=words)
 
     def of_today(kernel: KernelAdvice) -> KernelAdvice:

@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from gpadvisor.model.advice import Category, Estimate
 from gpadvisor.model.figures import factor, gain
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.sentence import Sentence
 
 T = TypeVar("T")
 
@@ -70,6 +71,8 @@ def cleaned(value: T) -> T:
 
 
 def _cleaned(value: object) -> object:
+    if isinstance(value, Sentence):
+        return value.with_words(clean)
     if isinstance(value, str) and not isinstance(value, Enum):
         return clean(value)
     if isinstance(value, tuple):

@@ -76,6 +76,7 @@ from gpadvisor.model.blame import NO_INDEX, Blame, DependencyClass, Role
 from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.sentence import sentences
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA401"
@@ -223,7 +224,7 @@ def _no_estimate(context: KernelContext, match: Match) -> Estimate:
         high=1.0,
         paper=None,
         equation="none",
-        reasons=("a note: the paper has no estimate for stalls without an optimizer",),
+        reasons=sentences("a note: the paper has no estimate for stalls without an optimizer"),
     )
 
 

@@ -13,6 +13,7 @@ from cattrs.errors import BaseValidationError
 from cattrs.preconf.json import make_converter
 
 from gpadvisor.errors import ToolError
+from gpadvisor.model.sentence import Sentence, marked
 
 T = TypeVar("T")
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
@@ -38,6 +39,8 @@ _converter: Final = make_converter(forbid_extra_keys=True)
 for _kind in (int, str, bool):
     _converter.register_structure_hook(_kind, _exactly)
 _converter.register_structure_hook(float, _number)
+_converter.register_unstructure_hook(Sentence, marked)
+_converter.register_structure_hook(Sentence, lambda value, _: Sentence(_exactly(value, str)))
 
 
 def _holds_many(kind: Any) -> bool:

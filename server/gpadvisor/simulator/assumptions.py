@@ -12,9 +12,10 @@ from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.machine import LINE_BYTES
 from gpadvisor.model.problem import Problem, ProblemCode
+from gpadvisor.model.sentence import Sentence, marked, sentences
 from gpadvisor.simulator import state
 from gpadvisor.simulator.configuration import ASSUMED_HIT_RATE
-from gpadvisor.simulator.control import kernel_line, together
+from gpadvisor.simulator.control import line_words, together
 from gpadvisor.simulator.outcome import Outcome
 from gpadvisor.simulator.state import Results
 
@@ -25,7 +26,7 @@ _OPERATIONS: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 _SHOWN_ASSUMPTIONS: Final = 40
 
 
-def list_assumptions(outcome: Outcome) -> tuple[str, ...]:
+def list_assumptions(outcome: Outcome) -> tuple[Sentence, ...]:
     """Each once, those of the launch first."""
     share = outcome.share
     texts = [
@@ -52,7 +53,7 @@ def list_assumptions(outcome: Outcome) -> tuple[str, ...]:
     deep = int(outcome.sm.number[state.TOO_DEEP])
     if deep:
         texts.append(f"{deep} calls deeper than {state.CALLS} inside one another returned at once")
-    return tuple(dict.fromkeys(texts))
+    return sentences(*dict.fromkeys(texts))
 
 
 def _cache_assumptions(outcome: Outcome) -> list[str]:
@@ -94,23 +95,23 @@ def _unknown_operations(outcome: Outcome) -> bool:
 
 def _guessed_addresses(outcome: Outcome) -> str:
     executed = outcome.results.executed.sum(axis=0)
-    lines = set()
+    lines = set[Sentence]()
     for function in outcome.lowered.functions:
         first = function.start // INSTRUCTION_BYTES
         for index, instruction in enumerate(function.instructions):
             place = first + index
             if executed[place] and _guessed(instruction, outcome.results, place):
                 entry = function.lines[index]
-                lines.add(f"line {kernel_line(entry)}" if entry else f"{int(instruction.pc):#x}")
+                lines.add(Sentence(line_words(entry) if entry else f"{int(instruction.pc):#x}"))
     if not lines:
         return ""
     shortest = sorted(lines, key=lambda text: (len(text), text))[:8]
-    return f"where addresses do not follow from the launch: {', '.join(shortest)}" + (
+    return f"where addresses do not follow from the launch: {', '.join(map(marked, shortest))}" + (
         f" and {len(lines) - 8} more" if len(lines) > 8 else ""
     )
 
 
-def list_problems(outcome: Outcome, assumptions: tuple[str, ...]) -> tuple[Problem, ...]:
+def list_problems(outcome: Outcome, assumptions: tuple[Sentence, ...]) -> tuple[Problem, ...]:
     """The assumptions as problems, and what else a reader of the profile has to know."""
     first_texts = assumptions[:_SHOWN_ASSUMPTIONS]
     problems = [Problem(ProblemCode.COMPILE_ASSUMPTION, text) for text in first_texts]

@@ -11,9 +11,10 @@ from typing import Final
 
 from gpadvisor.evidence.patterns import slow_reductions
 from gpadvisor.model.figures import percent
-from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId
+from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, SourceLocation
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, register_file
 from gpadvisor.model.program import Function, FunctionKind, LineEntry, Loop, Program
+from gpadvisor.model.sentence import line_mark
 from gpadvisor.simulator.configuration import SimulationConfig
 from gpadvisor.simulator.unrolling import PREDICATES, Passes, guards, parts, passes
 
@@ -99,12 +100,17 @@ def is_conditional(instruction: Instruction) -> bool:
 def _where(function: Function, index: int) -> str:
     entry = function.lines[index]
     pc = f"{int(function.instructions[index].pc):#x}"
-    return pc if entry is None else f"line {kernel_line(entry)} ({pc})"
+    return pc if entry is None else f"{line_words(entry)} ({pc})"
 
 
-def kernel_line(entry: LineEntry) -> int:
+def kernel_line(entry: LineEntry) -> SourceLocation:
     """The line in the kernel's own text: of what was inlined, where that was done last."""
-    return (entry.inline[-1].call_site if entry.inline else entry.location).line
+    return entry.inline[-1].call_site if entry.inline else entry.location
+
+
+def line_words(entry: LineEntry) -> str:
+    """That line as a sentence names it."""
+    return f"line {line_mark(kernel_line(entry), with_file=False)}"
 
 
 class _Rules:

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from gpadvisor.model.advice import Category, KernelAdvice, ScopeKind, Suggestion
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.remedy import Remedy
+from gpadvisor.model.sentence import line_mark, marked
 from gpadvisor.source.facts import HASH_SUFFIXES, SourceFacts, Token
 
 _SHOWN: Final = 4
@@ -64,8 +65,8 @@ def _named(suggestion: Suggestion, source: Sources, rules: Mapping[str, Naming])
     return replace(suggestion, advice=_with(suggestion.advice, sentence), cure=cure)
 
 
-def _with(text: str, sentence: str) -> str:
-    text = text.rstrip()
+def _with(words: str, sentence: str) -> str:
+    text = marked(words).rstrip()
     stop = "" if not text or text.endswith((".", ":", "!", "?")) else "."
     return f"{text}{stop} {sentence}".strip()
 
@@ -106,8 +107,12 @@ def _tokens(
     for place in _places(suggestion):
         facts = source(place.file)
         tokens = () if facts is None else query(facts)
-        described += [f"{token.text} (line {token.line})" for token in tokens if token.line == place.line]
+        described += [_on_line(token, place.file) for token in tokens if token.line == place.line]
     return list(dict.fromkeys(described))
+
+
+def _on_line(token: Token, file: str) -> str:
+    return f"{token.text} (line {line_mark(SourceLocation(file, token.line), with_file=False)})"
 
 
 def _list(singular: str, several: str, names: Sequence[str]) -> str:
@@ -154,9 +159,9 @@ def name_launch(suggestion: Suggestion, source: Sources) -> str:
     launch = next((launch_place for launch_place in facts.launches if launch_place.kernel == name), None)
     parts = []
     if launch is not None:
-        sizes = " and ".join(f"{size.text} (line {size.line})" for size in launch.sizes)
-        file = place.file.replace("\\", "/").rpartition("/")[2]
-        parts.append(f"It is launched at {file}:{launch.line}" + (f" with {sizes}." if sizes else "."))
+        sizes = " and ".join(_on_line(size, place.file) for size in launch.sizes)
+        where = line_mark(SourceLocation(place.file, launch.line))
+        parts.append(f"It is launched at {where}" + (f" with {sizes}." if sizes else "."))
         parts += [f"{name} sizes its shared arrays, too: both change with it." for name in launch.tile]
     if bounds is not None:
         parts.append(f"The kernel has __launch_bounds__({bounds}) already.")
@@ -183,11 +188,11 @@ def name_tile(suggestion: Suggestion, source: Sources) -> str:
     place = suggestion.scope.location
     facts = None if place is None else source(place.file)
     kernel = None if facts is None or place is None else facts.kernel(place.line)
-    if facts is None or kernel is None or Remedy.SEVERAL_RESULTS not in suggestion.remedies:
+    if place is None or facts is None or kernel is None or Remedy.SEVERAL_RESULTS not in suggestion.remedies:
         return ""
     name = kernel.name.rpartition("::")[2]
     launch = next((launch_place for launch_place in facts.launches if launch_place.kernel == name), None)
     if launch is None or not launch.tile:
         return ""
     (size, *_) = (size for size in launch.sizes if size.text in launch.tile)
-    return f"{size.text} (line {size.line}) sizes the block and its tiles: they need a constant each then."
+    return f"{_on_line(size, place.file)} sizes the block and its tiles: they need a constant each then."

@@ -25,6 +25,7 @@ from gpadvisor.editor.show.hover import MAX_LINES, hover
 from gpadvisor.editor.show.options import Options, Stale
 from gpadvisor.model.finding import BaselineKind, EditorAnalysis, LedgerEntry
 from gpadvisor.model.profile import Evidence
+from gpadvisor.model.sentence import Sentence, sentences
 
 PAGES = Options(rule_page="https://rules/{code}-{slug}.md")
 EDITED = SOURCE.replace("scaled(in[j])", "twice(in[j])")
@@ -113,7 +114,9 @@ def test_it_says_how_well_the_text_is_known(kind: BaselineKind, words: str) -> N
 
 
 def test_models_state_what_they_assume() -> None:
-    value = analysis(kernel(evidence=Evidence.MODELLED, time_share=None, assumptions=("L2 hits 50 %",)))
+    value = analysis(
+        kernel(evidence=Evidence.MODELLED, time_share=None, assumptions=sentences("L2 hits 50 %"))
+    )
     text = _hover(value)
     assert text is not None
     assert "Assumed: L2 hits 50 %" in text
@@ -168,7 +171,7 @@ def test_no_hover_is_longer_than_the_limit() -> None:
     )
     loud = kernel(
         evidence=Evidence.MODELLED,
-        assumptions=("assumed " * 90,),
+        assumptions=sentences("assumed " * 90),
         rejected=tuple((f"GPA10{index}", "because " * 30) for index in range(9)),
     )
     file = file_analysis(findings=findings, lines=(line_data(7, 450, *stalls),))
@@ -200,9 +203,10 @@ def test_the_chosen_instantiation_has_its_own_range() -> None:
 def test_names_cannot_write_markdown() -> None:
     evil = "](command:evil) <img> `x` |"
     part = replace(finding().parts[0], kernel_name=evil)
+    evil_one = finding(parts=(part,), message=evil, advice=Sentence(evil), name=evil)
     value = analysis(
-        kernel(name=evil, verdict=evil, device=evil),
-        files=(file_analysis(findings=(finding(parts=(part,), message=evil, advice=evil, name=evil),)),),
+        kernel(name=evil, verdict=Sentence(evil), device=evil),
+        files=(file_analysis(findings=(evil_one,)),),
     )
     text = _hover(value)
     assert text is not None

@@ -9,6 +9,8 @@ import pytest
 from tests import advice_values as values
 
 from gpadvisor.model.advice import Advice, KernelAdvice, SourceMatch
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.sentence import line_mark
 from gpadvisor.pipeline.sources.lookup import FoundSources
 from gpadvisor.pipeline.sources.moved import with_todays_lines
 from gpadvisor.report import render_markdown, render_text
@@ -48,7 +50,9 @@ def test_lines_are_followed_by_their_text() -> None:
 
 def test_lines_in_a_sentence_are_followed_too() -> None:
     """What it names need not be a line that stands elsewhere in the advice."""
-    cure = "Hoist gather.cu:9; the source has 0.5 (line 10), and other.cu:9 stays."
+    line, other = line_mark(SourceLocation(FILE, 9)), line_mark(SourceLocation("src/other.cu", 9))
+    alone = line_mark(SourceLocation(FILE, 10), with_file=False)
+    cure = f"Hoist {line}; the source has 0.5 (line {alone}), and {other} stays."
     kernel = values.measured().kernels[0]
     first, *others = kernel.suggestions
     kernel = replace(kernel, suggestions=(replace(first, cure=cure), *others))

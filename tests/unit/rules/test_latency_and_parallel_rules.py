@@ -23,6 +23,7 @@ from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.program import KernelFacts
+from gpadvisor.model.sentence import Sentence
 from gpadvisor.rules import (
     block_increase,
     code_reordering,
@@ -1049,7 +1050,7 @@ def _blocks(registers: int, shared: int) -> int:
 
 @pytest.mark.parametrize("path", ["/home/me/src/kernel.cu", r"C:\Users\me\src\kernel.cu", "kernel.cu"])
 def test_a_place_is_named_without_its_folders(path: str) -> None:
-    assert location_text(SourceLocation(path, 7)) == "kernel.cu:7"
+    assert Sentence(location_text(SourceLocation(path, 7))) == "kernel.cu:7"
 
 
 _BY_BLOCK = (

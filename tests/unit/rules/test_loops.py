@@ -19,6 +19,7 @@ from gpadvisor.evidence.loops import (
 from gpadvisor.evidence.reordering import room_to_move
 from gpadvisor.evidence.rolled_loops import rolled_loops
 from gpadvisor.model.ids import LoopId
+from gpadvisor.model.sentence import Sentence
 
 FIRST = LoopId(0)
 
@@ -66,7 +67,7 @@ def test_a_line_with_one_root_of_several_products_stands_once() -> None:
     code = _loop(f"LDS R9, [R5] // 4\n{line}\nFADD R8, R8, R2 // 5\nIADD3 R4, R4, 0x1, RZ")
     assert (_facts(code).copies, _facts(code).copies_reason) == (1, None)
     double = _loop(f"LDS R9, [R5] // 4\n{line}\n{line}\nIADD3 R4, R4, 0x1, RZ")
-    assert _facts(double).copies_reason == "line 5 stands 2 times in it"
+    assert Sentence(str(_facts(double).copies_reason)) == "line 5 stands 2 times in it"
 
 
 def test_a_loop_that_ends_where_what_it_loads_says_so_counts_nothing() -> None:

@@ -14,6 +14,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.profile import Evidence
+from gpadvisor.model.sentence import Sentence
 from gpadvisor.rules import memory_transaction_reduction
 from gpadvisor.rules.wider_accesses import OPTIMIZER
 
@@ -157,7 +158,10 @@ def test_what_a_librarys_own_loop_accesses_is_not_the_callers_to_widen() -> None
     called = _inlined(context)
     assert "no accesses of a thread follow each other" in _reason(called)
     assert library_call(context) == ""
-    assert library_call(called) == "100 % of the samples are in curand_kernel.h, which kernel.cu:9 calls"
+    assert (
+        Sentence(library_call(called))
+        == "100 % of the samples are in curand_kernel.h, which kernel.cu:9 calls"
+    )
     straight = "\n".join(line for line in text.splitlines() if "again" not in line)
     once = context_of(listing(straight), [Row("selected", "use", 400)])
     assert library_call(_inlined(once)) == ""  # an intrinsic, a load of one element

@@ -31,6 +31,7 @@ from gpadvisor.model.blame import Role
 from gpadvisor.model.figures import short_percent
 from gpadvisor.model.finding import Finding, FindingPart, Place, Related
 from gpadvisor.model.program import Function, FunctionKind
+from gpadvisor.model.sentence import Sentence
 from gpadvisor.pipeline.advise import AdvisedKernel
 from gpadvisor.rules import BY_CODE
 from gpadvisor.source.facts import SourceFacts, SuppressionComment
@@ -197,8 +198,8 @@ def _finding(place: Place, parts: Sequence[_Part], sources: FindingSources, iden
         name=suggestion.name,
         title=_title(first),
         message=_message(parts),
-        advice=suggestion.advice,
-        cure=suggestion.cure,
+        advice=Sentence(suggestion.advice),
+        cure=Sentence(suggestion.cure),
         remedies=suggestion.remedies,
         leads=first.rank == 0,
         lead=None if first.rank == 0 else first.first,

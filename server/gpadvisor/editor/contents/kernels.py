@@ -23,6 +23,7 @@ from gpadvisor.model.finding import (
 )
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Device, Evidence, Launch
+from gpadvisor.model.sentence import Sentence, sentences
 from gpadvisor.report.caveats import CAVEATS
 from gpadvisor.report.names import base_name, core_name, short_name
 from gpadvisor.report.words import duration
@@ -84,11 +85,11 @@ def kernel_view(
         best_speedup=None if best is None else best.speedup,
         together=None if together is None else together.speedup,
         together_codes=() if together is None else together.suggestions,
-        verdict=advice.verdict,
+        verdict=Sentence(advice.verdict),
         stalls=lines.stalls or tuple(_stall(stall) for stall in advice.stalls),
         hidden=advice.hidden,
         rejected=tuple((rejection.code, rejection.reason) for rejection in advice.rejected),
-        assumptions=tuple(problem.message for problem in assumed) if modelled else (),
+        assumptions=sentences(*(problem.message for problem in assumed)) if modelled else (),
         problems=tuple(
             problem.message for problem in (not_assumed if modelled else (*not_assumed, *assumed))
         ),

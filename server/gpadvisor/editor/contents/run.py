@@ -23,6 +23,7 @@ from gpadvisor.model.finding import (
     Related,
     ToolNote,
 )
+from gpadvisor.model.sentence import Sentence
 from gpadvisor.model.timeline import HostPlace, RunFinding
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.request import Progress, Request, trace_digest
@@ -103,7 +104,7 @@ def _findings(
                 name=finding.name,
                 title=finding.title,
                 message=_where(place),
-                advice=finding.advice,
+                advice=Sentence(finding.advice),
                 leads=True,
                 line=place.line,
                 token=None,

@@ -6,15 +6,17 @@ Called while one types, in a thread of the server's own process: time is bounded
 
 from __future__ import annotations
 
+import ntpath
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
 from gpadvisor.model.finding import BaselineKind, FileAnalysis, Finding, Freshness, LineData, Place, Related
+from gpadvisor.model.ids import SourceLocation
 from gpadvisor.source.facts import HASH_SUFFIXES
 from gpadvisor.source.line_map import line_keys, match_in_order, match_moved, split_lines
 
@@ -289,6 +291,22 @@ def place_now(place_then: Place, files: Mapping[str, PlacedFile]) -> Place:
     """A place of the baseline in today's text, as far as its file is among those placed."""
     file = files.get(place_then.file)
     return place_then if file is None else replace(place_then, line=file.map.now(place_then.line)[0])
+
+
+def lines_today(files: Mapping[str, PlacedFile]) -> Callable[[SourceLocation], str | None]:
+    """Today's number of a line of the baseline; None where its file is not among those placed.
+
+    Line tables spell a path in several ways: the only other one with its name is taken for it.
+    """
+    by_name: dict[str, list[PlacedFile]] = {}
+    for path, file in files.items():
+        by_name.setdefault(ntpath.basename(path), []).append(file)
+
+    def line_today(then: SourceLocation) -> str | None:
+        namesakes = [files[then.file]] if then.file in files else by_name.get(ntpath.basename(then.file), [])
+        return str(namesakes[0].map.now(then.line)[0]) if len(namesakes) == 1 else None
+
+    return line_today
 
 
 def related_now(

@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpadvisor.editor.place.placing import PlacedFile, PlacedFinding, extent, related_now
+from gpadvisor.editor.place.placing import PlacedFile, PlacedFinding, extent, lines_today, related_now
 from gpadvisor.editor.show.headline import headline, run_gain
-from gpadvisor.editor.show.line_references import references_today
 from gpadvisor.editor.show.options import Options, Severity, Stale
 from gpadvisor.editor.show.severity import note_severity, severity
 from gpadvisor.editor.show.status import stale_note
-from gpadvisor.editor.show.words import EVIDENCE_WORDS, FRESHNESS_WORDS, clean, file_name, plural, shorten
+from gpadvisor.editor.show.words import EVIDENCE_WORDS, FRESHNESS_WORDS, clean, plural, shorten
 from gpadvisor.model.estimate import Evidence
 from gpadvisor.model.finding import (
     EditorAnalysis,
@@ -25,6 +24,8 @@ from gpadvisor.model.finding import (
     Related,
     ToolNote,
 )
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.sentence import Sentence, line_mark
 from gpadvisor.source.line_map import split_lines
 
 SOURCE: Final = "gpadvisor"
@@ -117,18 +118,23 @@ def tags(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> t
     return (*labels, finding.run or finding.kernel_name)
 
 
-def message(finding: Finding, freshness: Freshness, kernel: KernelView | None) -> str:
+def message(
+    finding: Finding,
+    freshness: Freshness,
+    kernel: KernelView | None,
+    line_today: Callable[[SourceLocation], str | None],
+) -> str:
     """The diagnostic's one line: gain, cure, cause, the change, and what that rests on.
 
     Lists cut it at a hundred letters: by then all but the change has been said.
     """
     rests_on = ", ".join(tags(finding, freshness, kernel))
     if finding.lead is not None and not finding.leads:
-        lead = f"{file_name(finding.lead.file)}:{finding.lead.line}"
+        lead = Sentence(line_mark(SourceLocation(finding.lead.file, finding.lead.line))).at(line_today)
         part = finding.name if finding.speedup is None else headline(finding)
         return clean(f"Part of {part}: {finding.title}. The change is at {lead}. [{rests_on}]")
-    change = (finding.cure or shorten(finding.advice, _ADVICE)).rstrip(".")
-    return clean(f"{headline(finding)}: {finding.title}. {change}. [{rests_on}]")
+    change = finding.cure.at(line_today) or shorten(finding.advice.at(line_today), _ADVICE)
+    return clean(f"{headline(finding)}: {finding.title}. {change.rstrip('.')}. [{rests_on}]")
 
 
 def _gone(file: PlacedFile, options: Options) -> Sequence[PlacedFinding]:
@@ -162,7 +168,6 @@ def _shown(
     finding = placed.finding
     edited = placed.freshness is Freshness.EDITED
     placed_files = {**files, file.path: file}
-    own_file = file.path if finding.scope is None else finding.scope.file
     return Shown(
         id=finding.id,
         code=finding.code,
@@ -171,7 +176,7 @@ def _shown(
         line=placed.line,
         start=placed.start,
         end=placed.end,
-        message=references_today(message(finding, placed.freshness, kernel), own_file, placed_files),
+        message=message(finding, placed.freshness, kernel, lines_today(placed_files)),
         related=related_now(
             finding.related[:_RELATED], placed_files, Place(file=file.path, line=finding.line)
         ),

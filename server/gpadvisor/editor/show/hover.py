@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpadvisor.editor.place.placing import PlacedFile, PlacedFinding, PlacedLine, place_now
+from gpadvisor.editor.place.placing import PlacedFile, PlacedFinding, PlacedLine, lines_today, place_now
 from gpadvisor.editor.show.choice import chosen_kernels
 from gpadvisor.editor.show.diagnostics import rank
 from gpadvisor.editor.show.ledger import entry_words, followed, summary
-from gpadvisor.editor.show.line_references import references_today
 from gpadvisor.editor.show.options import Options, Stale
 from gpadvisor.editor.show.words import EVIDENCE_WORDS, code, count, escape, file_name, reason_words, shorten
 from gpadvisor.model.estimate import Evidence
@@ -29,6 +28,7 @@ from gpadvisor.model.finding import (
     Place,
     StallShare,
 )
+from gpadvisor.model.sentence import Sentence, joined
 
 MAX_LINES: Final = 25
 _FINDINGS: Final = 3
@@ -102,10 +102,9 @@ class _Now:
     def place(self, then: Place) -> Place:
         return place_now(then, {**self.files, self.file.path: self.file})
 
-    def text(self, sentence: str, letters: int, place: Place | None = None) -> str:
-        path = self.file.path if place is None else place.file
+    def text(self, sentence: Sentence, letters: int) -> str:
         placed_files = {**self.files, self.file.path: self.file}
-        return escape(shorten(references_today(sentence, path, placed_files), letters))
+        return escape(shorten(sentence.at(lines_today(placed_files)), letters))
 
 
 def _leader(
@@ -129,11 +128,11 @@ def _other(placed: PlacedFinding, context: _Now) -> str:
     """Another finding on the line, in one line."""
     finding = placed.finding
     if finding.suppressed is not None:
-        text = context.text(f"suppressed: {finding.suppressed}", _ADVICE // 2, finding.scope)
+        text = escape(shorten(f"suppressed: {finding.suppressed}", _ADVICE // 2))
     elif finding.cure:
-        text = context.text(finding.cure, len(finding.cure), finding.scope)  # never cut
+        text = context.text(finding.cure, 2 * len(finding.cure))  # never cut
     else:
-        text = context.text(finding.advice, _ADVICE // 2, finding.scope)
+        text = context.text(finding.advice, _ADVICE // 2)
     return f"{_head(placed, context)}. {text}"
 
 
@@ -143,8 +142,8 @@ def _change(placed: PlacedFinding, context: _Now) -> list[str]:
     if finding.suppressed is not None:
         return [f"Suppressed in the source: {escape(shorten(finding.suppressed, _REASON))}"]
     return [
-        f"Change: {context.text(finding.advice, _ADVICE, finding.scope)}",
-        f"Here: {context.text(finding.message, _ADVICE, finding.scope)}",
+        f"Change: {context.text(finding.advice, _ADVICE)}",
+        f"Here: {escape(shorten(finding.message, _ADVICE))}",
     ]
 
 
@@ -155,7 +154,7 @@ def _reasons(placed: PlacedFinding, history: Sequence[LedgerEntry], context: _No
         return []
     lines = []
     if finding.speedup is not None:
-        lines.append(f"Range: {context.text(finding.speedup.reason, _REASON, finding.scope)}")
+        lines.append(f"Range: {context.text(finding.speedup.reason, _REASON)}")
     sentence = summary(history, finding.code)
     came = [
         escape(entry_words(entry))
@@ -251,14 +250,14 @@ def _closing(
 ) -> list[str]:
     if kernel is None:
         return _closing_of_run(findings)
-    lines = [] if findings else [f"{context.text(kernel.verdict, _REASON, kernel.place)}."]
+    lines = [] if findings else [f"{context.text(kernel.verdict, _REASON)}."]
     if findings and kernel.together is not None and len(kernel.together_codes) > 1:
         codes = " + ".join(kernel.together_codes)
         lines.append(f"Together {gain(kernel.together)}: {codes} share samples")
     if findings and kernel.rejected:
         lines.append(f"Not suggested: {_rejections(kernel)}")
     if kernel.assumptions:
-        lines.append(f"Assumed: {context.text('; '.join(kernel.assumptions), _REASON, kernel.place)}")
+        lines.append(f"Assumed: {context.text(joined(kernel.assumptions), _REASON)}")
     freshnesses = {*(finding.freshness for finding in findings), *(line.freshness for line in data)}
     edited = Freshness.EDITED in freshnesses
     lines.append(f"Evidence: {_evidence(kernel, analysis, context.file, edited=edited)}.")

@@ -9,6 +9,7 @@ from gpadvisor.cubin import demangle
 from gpadvisor.model.advice import Suggestion
 from gpadvisor.model.finding import Finding, Place
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.sentence import Sentence
 
 
 def suggestion_lines(suggestion: Suggestion, names: Collection[str]) -> list[int]:
@@ -32,7 +33,7 @@ def as_finding(suggestion: Suggestion, kernel: str, line: int) -> Finding:
         name=suggestion.name,
         title=suggestion.title,
         message="",
-        advice=suggestion.advice,
+        advice=Sentence(suggestion.advice),
         remedies=suggestion.remedies,
         leads=True,
         line=line,

@@ -7,12 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpadvisor.model.advice import KernelAdvice, SourceMatch, Suggestion
+from gpadvisor.model.advice import KernelAdvice, SourceMatch
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.sentence import lines_of
 from gpadvisor.pipeline.sources.lookup import FoundSources
-from gpadvisor.report.entries import primary
 from gpadvisor.source.line_map import line_keys, match_in_order, match_moved, split_lines
-from gpadvisor.source.line_references import file_of, line_references
 from gpadvisor.source.matching import CONTENT_HASH, PATH_SUFFIX, path_parts
 from gpadvisor.source.plausible import can_be
 
@@ -20,7 +19,7 @@ from gpadvisor.source.plausible import can_be
 def with_todays_lines(sources: FoundSources, kernels: Sequence[KernelAdvice]) -> tuple[SourceMatch, ...]:
     """The matches with what became of each named line, or that nothing tells."""
     opcodes_of_line: dict[str, dict[int, str]] = defaultdict(dict)
-    for place, opcode in _named(kernels, [match.report_path for match in sources.matches]):
+    for place, opcode in _named(kernels):
         opcodes_of_line[place.file].setdefault(place.line, opcode)
     return tuple(
         _told(match, sources, opcodes_of_line.get(match.report_path, {})) for match in sources.matches
@@ -48,12 +47,14 @@ def _told(match: SourceMatch, sources: FoundSources, lines: Mapping[int, str]) -
     return replace(match, today=tuple((line, None if index is None else index + 1) for line, index in today))
 
 
-def _named(kernels: Sequence[KernelAdvice], files: Sequence[str]) -> Iterator[tuple[SourceLocation, str]]:
+def _named(kernels: Sequence[KernelAdvice]) -> Iterator[tuple[SourceLocation, str]]:
     """Lines with the opcode that they are named for; of a scope, a call site and a sentence with none."""
     for kernel in kernels:
         suggestions = (*kernel.suggestions, *kernel.notes)
         for suggestion in suggestions:
-            yield from ((place, "") for place in _mentioned(suggestion, files))
+            yield from (
+                (place, "") for text in (suggestion.cure, suggestion.advice) for place in lines_of(text)
+            )
             for spot in suggestion.hotspots:
                 for code in (spot.definition, spot.use):
                     if code is not None and code.location is not None:
@@ -63,12 +64,3 @@ def _named(kernels: Sequence[KernelAdvice], files: Sequence[str]) -> Iterator[tu
             summary.scope for summary in kernel.scopes
         ]
         yield from ((scope.location, "") for scope in scopes if scope.location is not None)
-
-
-def _mentioned(suggestion: Suggestion, files: Sequence[str]) -> Iterator[SourceLocation]:
-    """Lines in the sentences of a suggestion."""
-    location = primary(suggestion)
-    for name, line in line_references(f"{suggestion.cure} {suggestion.advice}"):
-        file = file_of(name, None if location is None else location.file, files)
-        if file is not None:
-            yield SourceLocation(file, line)
