@@ -82,10 +82,12 @@ def _joint(context: KernelContext, blame: Blame, part: Sequence[Member], rows: N
         high=joint(lambda estimate: estimate.high),
         reasons=["each matched sample counted once, by the suggestion that removes the most of it"],
     )
-    relieves = [relief for member, _ in part for relief in member.match.relieves]
+    reduced_loads = [reduced for member, _ in part for reduced in member.match.reduced_loads]
     measured = active_loads(context)
     sentence = cut_by(
-        result, cap_speedup(measured, relieves, best=False), cap_speedup(measured, relieves, best=True)
+        result,
+        cap_speedup(measured, reduced_loads, best=False),
+        cap_speedup(measured, reduced_loads, best=True),
     )
     _not_below_members(result, part)
     if sentence is not None:

@@ -221,7 +221,7 @@ def _evidence(context: KernelContext, finding: EstimatedMatch) -> Evidence:
 def _next_limit(context: KernelContext, finding: EstimatedMatch) -> str:
     """The unit that gets busy as the kernel gets faster; empty where none does."""
     estimate = finding.estimate
-    after = busiest_after(active_loads(context), finding.match.relieves, best=False)
+    after = busiest_after(active_loads(context), finding.match.reduced_loads, best=False)
     if estimate is None or after is None or 100 * after.load * estimate.expected < constants.BUSY_PERCENT:
         return ""
     return unit_words(after.unit)

@@ -98,7 +98,10 @@ def _is_short(context: KernelContext) -> bool:
 def _is_held_by_dram(context: KernelContext, finding: EstimatedMatch) -> bool:
     """Whether DRAM was counted to be about as full as it gets, and the change leaves its load alone."""
     measured = measured_loads(context)
-    busiest, after = busiest_after(measured, ()), busiest_after(measured, finding.match.relieves, best=True)
+    busiest, after = (
+        busiest_after(measured, ()),
+        busiest_after(measured, finding.match.reduced_loads, best=True),
+    )
     if (
         busiest is None
         or after is None

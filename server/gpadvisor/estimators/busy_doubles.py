@@ -12,7 +12,7 @@ from typing import Final
 from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.division_words import first_place
-from gpadvisor.estimators.reliefs import executions
+from gpadvisor.estimators.reduced_loads import executions
 from gpadvisor.estimators.utilisation import PIPES, measured_loads
 from gpadvisor.evidence.double_excursions import DOUBLE_SUM, mixes_precision
 from gpadvisor.evidence.exact_doubles import exact_doubles

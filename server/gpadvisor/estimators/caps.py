@@ -25,7 +25,7 @@ from gpadvisor.estimators.utilisation import (
     MEMORY_RESOURCES,
     TEXTURE,
 )
-from gpadvisor.model.advice import Relief, Utilisation
+from gpadvisor.model.advice import ReducedLoad, Utilisation
 from gpadvisor.model.figures import percent, percentage
 
 _PARTS: Final = {
@@ -45,16 +45,18 @@ class Cap:
     reason: str
 
 
-def cap_speedup(measured: Sequence[Utilisation], relieves: Sequence[Relief], *, best: bool) -> Cap | None:
+def cap_speedup(
+    measured: Sequence[Utilisation], reduced_loads: Sequence[ReducedLoad], *, best: bool
+) -> Cap | None:
     """The cap of the busiest unit after the cure; None where no unit was measured.
 
     Args:
         measured: what ``utilisations`` gave.
-        relieves: loads that the cure lowers.
+        reduced_loads: loads that the cure lowers.
         best: the cap of the high end: the share left then, and a unit that gets to its very peak. Otherwise
             it gets as far as units do in practice, or as far as one of this kernel's is already.
     """
-    after = busiest_after(measured, relieves, best=best)
+    after = busiest_after(measured, reduced_loads, best=best)
     busiest = busiest_after(measured, ())
     if after is None or busiest is None or after.load <= 0:
         return None
@@ -80,12 +82,12 @@ class Busiest:
 
 
 def busiest_after(
-    measured: Sequence[Utilisation], relieves: Sequence[Relief], *, best: bool = False
+    measured: Sequence[Utilisation], reduced_loads: Sequence[ReducedLoad], *, best: bool = False
 ) -> Busiest | None:
     """The unit with the largest load after a cure; None where none was measured."""
     worst: Busiest | None = None
     for entry in _limits(measured):
-        time_left = _left(entry, measured, relieves, best=best)
+        time_left = _left(entry, measured, reduced_loads, best=best)
         load = min(1.0, entry.percent / 100) * time_left
         if worst is None or load > worst.load:
             worst = Busiest(load, entry, time_left)
@@ -103,7 +105,7 @@ def _limits(measured: Sequence[Utilisation]) -> list[Utilisation]:
 
 
 def _left(
-    entry: Utilisation, measured: Sequence[Utilisation], relieves: Sequence[Relief], *, best: bool
+    entry: Utilisation, measured: Sequence[Utilisation], reduced_loads: Sequence[ReducedLoad], *, best: bool
 ) -> float:
     """The share of a unit's load that a cure leaves; L1 as a whole stays as busy as the busiest of its parts.
 
@@ -112,15 +114,17 @@ def _left(
     parts = [part for part in measured if entry.name == L1 and part.name in _PARTS[L1]]
     busiest = max((part.percent for part in parts), default=0.0)
     if not busiest:
-        return remaining(entry.name, relieves, best=best)
-    return max(part.percent * remaining(part.name, relieves, best=best) for part in parts) / busiest
+        return remaining(entry.name, reduced_loads, best=best)
+    return max(part.percent * remaining(part.name, reduced_loads, best=best) for part in parts) / busiest
 
 
 _STAGES: Final = (frozenset({DRAM}), frozenset({L2}), frozenset({L1, *_PARTS[L1], TEXTURE}))
 """Units that work one behind the other; all others are the SM's own stage."""
 
 
-def together(measured: Sequence[Utilisation], relieves: Sequence[Relief], *, best: bool = False) -> float:
+def together(
+    measured: Sequence[Utilisation], reduced_loads: Sequence[ReducedLoad], *, best: bool = False
+) -> float:
     """The time that all units need together after a cure, as a share of the present run time.
 
     The busiest stage alone is the least, and what is taken at the high end of a range (``best``); stages that
@@ -129,7 +133,7 @@ def together(measured: Sequence[Utilisation], relieves: Sequence[Relief], *, bes
     stages: dict[int, float] = {}
     for entry in _limits(measured):
         stage = next((index for index, names in enumerate(_STAGES) if entry.name in names), len(_STAGES))
-        time_left = _left(entry, measured, relieves, best=best)
+        time_left = _left(entry, measured, reduced_loads, best=best)
         stages[stage] = max(stages.get(stage, 0.0), min(1.0, entry.percent / 100) * time_left)
     return (
         float(np.linalg.norm(list(stages.values()), np.inf if best else constants.OVERLAP)) if stages else 0.0
@@ -161,7 +165,11 @@ class TimeLeft:
 
 
 def time_left(
-    measured: Sequence[Utilisation], relieves: Sequence[Relief], waiting: float, *, best: bool = False
+    measured: Sequence[Utilisation],
+    reduced_loads: Sequence[ReducedLoad],
+    waiting: float,
+    *,
+    best: bool = False,
 ) -> TimeLeft:
     """What a cure leaves of the run time: the work of the units, and the waits that are left.
 
@@ -170,25 +178,25 @@ def time_left(
 
     Args:
         measured: what ``active_loads`` gave.
-        relieves: loads that the cure lowers.
+        reduced_loads: loads that the cure lowers.
         waiting: share of the samples that is left, 1 / S of the paper's equations.
         best: the high end of a range.
     """
     busy_now = together(measured, (), best=True)
     return TimeLeft(
-        busy_now=busy_now, busy=min(busy_now, together(measured, relieves, best=best)), waiting=waiting
+        busy_now=busy_now, busy=min(busy_now, together(measured, reduced_loads, best=best)), waiting=waiting
     )
 
 
-def remaining(resource: str, relieves: Sequence[Relief], *, best: bool) -> float:
+def remaining(resource: str, reduced_loads: Sequence[ReducedLoad], *, best: bool) -> float:
     """The share of a unit's load that a cure leaves.
 
-    Where a unit is known only as a whole, the relief of its part counts for it, and the other way round.
+    Where a unit is known only as a whole, what is left of its part counts for it, and the other way round.
     """
     names = {resource, *_PARTS.get(resource, ())}
     remaining = [
-        max(0.0, relief.remaining_best if best else relief.remaining)
-        for relief in relieves
-        if relief.resource in names or resource in _PARTS.get(relief.resource, ())
+        max(0.0, reduced.remaining_best if best else reduced.remaining)
+        for reduced in reduced_loads
+        if reduced.resource in names or resource in _PARTS.get(reduced.resource, ())
     ]
     return min(remaining, default=1.0)

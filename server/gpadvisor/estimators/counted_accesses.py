@@ -14,7 +14,7 @@ from typing import Final
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.passes import WORD_BYTES, ManyPasses
-from gpadvisor.estimators.relieved import Left, as_reliefs, relieved_bound
+from gpadvisor.estimators.unit_bounds import Left, as_reduced_loads, unit_bound
 from gpadvisor.estimators.utilisation import (
     DRAM,
     L1,
@@ -29,7 +29,7 @@ from gpadvisor.evidence.access_shapes import sectors_of_a_warp
 from gpadvisor.evidence.accesses import is_global, is_memory
 from gpadvisor.evidence.measured import RUN_CLOCK, specified_dram
 from gpadvisor.machine import every_gpu
-from gpadvisor.model.advice import MeasuredBound, Relief
+from gpadvisor.model.advice import MeasuredBound, ReducedLoad
 from gpadvisor.model.instruction import MemorySpace, OpcodeClass
 from gpadvisor.model.machine import SECTOR_BYTES, WARP
 from gpadvisor.model.profile import KernelProfile
@@ -49,7 +49,7 @@ class Sectors:
 
 def accesses_cured(
     context: KernelContext, profile: KernelProfile, function: Function, many_passes: ManyPasses
-) -> tuple[MeasuredBound | None, tuple[Relief, ...]]:
+) -> tuple[MeasuredBound | None, tuple[ReducedLoad, ...]]:
     """The range where accesses take as few passes, and move as few sectors, as they need; and what they free.
 
     At the low end nobody waits for conflicts on banks, and of scattered accesses half of the waste behind L1
@@ -67,17 +67,17 @@ def accesses_cured(
         half = 1 - constants.LEAST_PART * (1 - behind)
         least = {**at_l1, L1_TO_L2: half, L2: half}
         gone = {**at_l1, L1_TO_L2: behind, L2: behind, DRAM: dram}
-    bound = relieved_bound(measured_loads(context), least, gone, gone, many_passes.words)
-    return bound, as_reliefs(gone, gone)
+    bound = unit_bound(measured_loads(context), least, gone, gone, many_passes.words)
+    return bound, as_reduced_loads(gone, gone)
 
 
 def conflicts_cured(
     context: KernelContext, through: float, text: str
-) -> tuple[MeasuredBound | None, tuple[Relief, ...]]:
+) -> tuple[MeasuredBound | None, tuple[ReducedLoad, ...]]:
     """The range where shared memory takes as few passes as it needs, ``through`` of those of now."""
     gone = {L1_DATA: through}
     # Nobody saw a warp wait for them: at the low end nobody does.
-    return relieved_bound(measured_loads(context), {}, gone, gone, text), as_reliefs(gone, gone)
+    return unit_bound(measured_loads(context), {}, gone, gone, text), as_reduced_loads(gone, gone)
 
 
 def _at_l1(profile: KernelProfile, through: float) -> Left:

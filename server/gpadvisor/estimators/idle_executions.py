@@ -11,8 +11,8 @@ import numpy as np
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.estimators.reliefs import executions, freed
-from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
+from gpadvisor.estimators.reduced_loads import executions, freed
+from gpadvisor.estimators.unit_bounds import as_reduced_loads, unit_bound
 from gpadvisor.estimators.utilisation import ADU_PIPE, CONSTANT_CACHE, L1_DATA, measured_loads
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.lanes import wavefronts
@@ -45,7 +45,7 @@ def without(
     rows = by_place(blame, causes(blame), list(gone[-1]))
     remaining = [_left(context, removed) for removed in gone]
     is_busy = full is not None and full.unit.percent >= constants.BUSY_PERCENT
-    bound = relieved_bound(measured, remaining[0], remaining[1], remaining[2], what) if is_busy else None
+    bound = unit_bound(measured, remaining[0], remaining[1], remaining[2], what) if is_busy else None
     return Match(
         title=title,
         cure=cure,
@@ -53,7 +53,7 @@ def without(
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(blame, gone),),
         measured_bound=bound,
-        relieves=as_reliefs(remaining[1], remaining[2]),
+        reduced_loads=as_reduced_loads(remaining[1], remaining[2]),
     )
 
 
@@ -62,7 +62,7 @@ def _left(context: KernelContext, gone: Gone) -> dict[str, float]:
 
     Accesses to shared memory without a thread take their turn in the data stage, too.
     """
-    remaining = {relief.resource: relief.remaining for relief in freed(context, gone)}
+    remaining = {reduced.resource: reduced.remaining for reduced in freed(context, gone)}
     passes = None if context.profile is None else wavefronts(context.profile)
     executed = executions(context)
     if passes and executed:

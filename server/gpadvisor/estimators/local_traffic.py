@@ -21,7 +21,7 @@ from gpadvisor.estimators.utilisation import DRAM, L1_DATA, L1_TO_L2, L2
 from gpadvisor.evidence.measured import executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions, samples
 from gpadvisor.evidence.traffic import kernel_traffic
-from gpadvisor.model.advice import Adjustment, Relief
+from gpadvisor.model.advice import Adjustment, ReducedLoad
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.figures import percent
 from gpadvisor.model.instruction import OpcodeClass
@@ -128,7 +128,7 @@ def _shared_wait(context: KernelContext, blame: Blame, matched: int, kinds: Loca
     return min(1.0, row.min_cycles / (matched * executed / issues / loads))
 
 
-def traffic_gone(context: KernelContext, kinds: LocalPlaces) -> tuple[Relief, ...]:
+def traffic_gone(context: KernelContext, kinds: LocalPlaces) -> tuple[ReducedLoad, ...]:
     """Of what L1 and the memory behind it move, the part of local memory that goes.
 
     L1 writes through, so that each store goes on to L2; of loads those that missed. What of it gets to DRAM
@@ -156,16 +156,16 @@ def traffic_gone(context: KernelContext, kinds: LocalPlaces) -> tuple[Relief, ..
     behind = _sectors_behind(profile)
     share = local / (local + others) if behind is None else behind[0] / max(1.0, sum(behind))
     parts = {L1_DATA: _l1_share(context, profile, local, replaced), L1_TO_L2: share, L2: share, DRAM: share}
-    reliefs = {
-        name: Relief(resource=name, remaining=1 - expected * part, remaining_best=1 - part)
+    loads_left = {
+        name: ReducedLoad(resource=name, remaining=1 - expected * part, remaining_best=1 - part)
         for name, part in parts.items()
     }
     moved = None if behind is None else _dram_sectors(profile)
     if behind is not None and moved:
         least = max(0.0, 1 - behind[1] / moved)
         most = min(1.0, behind[0] / moved)
-        reliefs[DRAM] = Relief(resource=DRAM, remaining=1 - expected * least, remaining_best=1 - most)
-    return tuple(reliefs.values())
+        loads_left[DRAM] = ReducedLoad(resource=DRAM, remaining=1 - expected * least, remaining_best=1 - most)
+    return tuple(loads_left.values())
 
 
 def _sectors_behind(profile: KernelProfile) -> tuple[float, float] | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpadvisor.estimators.barrier_words import SHOWN, in_all_uses, site_text
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.estimators.reliefs import freed
+from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.common_loads import last_barrier
 from gpadvisor.evidence.queries import Rows, by_place, causes, regions
@@ -53,7 +53,7 @@ def staging_match(
         cure=advice,
         place=(barriers[0].function, barriers[0].index),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(gone)),
-        relieves=freed(context, dict.fromkeys([*places, *accesses], 1.0)),
+        reduced_loads=freed(context, dict.fromkeys([*places, *accesses], 1.0)),
         static_sites=barriers,
     )
 

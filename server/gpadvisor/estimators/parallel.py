@@ -34,7 +34,7 @@ from gpadvisor.estimators.utilisation import (
     loads,
     measured_loads,
 )
-from gpadvisor.model.advice import Estimate, Match, ParallelTarget, Relief, Utilisation
+from gpadvisor.model.advice import Estimate, Match, ParallelTarget, ReducedLoad, Utilisation
 from gpadvisor.model.figures import percent
 from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS, KernelProfile
 from gpadvisor.model.stalls import StallClass
@@ -209,9 +209,9 @@ def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Ran
     """More warps at once, in which more lanes may work: they hide latency until a unit is full.
 
     Differs from GPA: Eqs. 8 and 9 know the issue slots as the only unit that warps share. Here the time of
-    the units, as counted, stays (less what the launch relieves), the rest of the time falls as the issue rate
-    of Eqs. 8 and 9 rises, and both overlap as the stages of a kernel do (``constants.OVERLAP``). What passes
-    without a warp is neither.
+    the units, as counted, stays (less what the launch takes away), the rest of the time falls as the issue
+    rate of Eqs. 8 and 9 rises, and both overlap as the stages of a kernel do (``constants.OVERLAP``). What
+    passes without a warp is neither.
     """
     now = target.held_now or target.warps_now
     spread = 1.0 if not _spreads(target) else (target.busy_sms_new or 1) / (target.busy_sms_now or 1)
@@ -219,8 +219,8 @@ def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Ran
     left = outside if target.outside_new is None else min(outside, target.outside_new)
     measured = active_loads(context)
     units_now = min(1.0, together(measured, ()))
-    units = together(_thinned(measured, spread), match.relieves)
-    fullest = _fullest(_thinned(measured, spread), match.relieves)
+    units = together(_thinned(measured, spread), match.reduced_loads)
+    fullest = _fullest(_thinned(measured, spread), match.reduced_loads)
     own: float = (1 - units_now**constants.OVERLAP) ** (
         1 / constants.OVERLAP
     )  # of the active time what more warps hide
@@ -269,9 +269,9 @@ def _thinned(measured: Sequence[Utilisation], spread: float) -> tuple[Utilisatio
     )
 
 
-def _fullest(measured: Sequence[Utilisation], relieves: Sequence[Relief]) -> float:
+def _fullest(measured: Sequence[Utilisation], reduced_loads: Sequence[ReducedLoad]) -> float:
     """The load of the busiest unit after the change."""
-    cap = cap_speedup(measured, relieves, best=True)
+    cap = cap_speedup(measured, reduced_loads, best=True)
     return 0.0 if cap is None else 1 / cap.speedup
 
 
@@ -327,8 +327,8 @@ def _apply_caps(result: Range, context: KernelContext, match: Match, target: Par
     measured = loads(context)
     if _spreads(target):  # a share of the busy SMs' peak says nothing about the idle ones
         measured = tuple(entry for entry in measured if entry.metric.endswith("_elapsed"))
-    middle = cap_speedup(measured, match.relieves, best=False)
-    top = cap_speedup(measured, match.relieves, best=True)
+    middle = cap_speedup(measured, match.reduced_loads, best=False)
+    top = cap_speedup(measured, match.reduced_loads, best=True)
     sentence = cut_by(result, middle, top)
     if sentence is not None:
         result.reasons.append(sentence)

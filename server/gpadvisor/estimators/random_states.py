@@ -9,8 +9,8 @@ import numpy as np
 
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.estimators.reliefs import freed
-from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
+from gpadvisor.estimators.reduced_loads import freed
+from gpadvisor.estimators.unit_bounds import as_reduced_loads, unit_bound
 from gpadvisor.estimators.utilisation import L1_DATA, L1_REQUESTS, measured_loads
 from gpadvisor.evidence.library_code import library_loops, makes_random_numbers
 from gpadvisor.evidence.queries import (
@@ -59,10 +59,8 @@ def skips_ahead(context: KernelContext) -> Match | None:
         advice=f"{text}. {_CURE}",
         regions=regions(blame, context.program, context.kernel, rows),
         adjustments=(Adjustment(low=_ENDS[0], expected=_ENDS[1], high=_ENDS[2], reason=_REASON),),
-        measured_bound=relieved_bound(
-            measured_loads(context), remaining[0], remaining[1], remaining[2], text
-        ),
-        relieves=as_reliefs(remaining[1], remaining[2]),
+        measured_bound=unit_bound(measured_loads(context), remaining[0], remaining[1], remaining[2], text),
+        reduced_loads=as_reduced_loads(remaining[1], remaining[2]),
     )
 
 
@@ -85,7 +83,7 @@ _REASON: Final = "sequence 0 skips nothing, and Philox adds the sequence to a co
 
 def _left(context: KernelContext, gone: dict[tuple[FunctionId, int], float]) -> dict[str, float]:
     """What stays of each unit's load; the tables are read by requests of one pass each."""
-    remaining = {relief.resource: relief.remaining for relief in freed(context, gone)}
+    remaining = {reduced.resource: reduced.remaining for reduced in freed(context, gone)}
     return remaining | ({L1_DATA: remaining[L1_REQUESTS]} if L1_REQUESTS in remaining else {})
 
 

@@ -16,7 +16,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import active_share, whole
 from gpadvisor.estimators.interval import wilson
 from gpadvisor.estimators.utilisation import active_loads
-from gpadvisor.model.advice import Adjustment, Estimate, Match, MeasuredBound, Relief, Utilisation
+from gpadvisor.model.advice import Adjustment, Estimate, Match, MeasuredBound, ReducedLoad, Utilisation
 from gpadvisor.model.figures import percent
 from gpadvisor.model.profile import Evidence
 from gpadvisor.model.sentence import sentences
@@ -75,22 +75,22 @@ def sampled_range(
     match: Match,
     total: int,
     removable: Callable[[float], float],
-    relieves: Sequence[Relief] = (),
+    reduced_loads: Sequence[ReducedLoad] = (),
 ) -> Range:
     """The range of a cure that removes samples.
 
     Args:
         context: the kernel.
-        match: its adjustments and reliefs are applied.
+        match: its adjustments and reduced loads are applied.
         total: T.
         removable: samples that go when the matched ones are multiplied by a factor.
-        relieves: loads that go with the samples, beside those that the match names.
+        reduced_loads: loads that go with the samples, beside those that the match names.
     """
     factor = factors(match.adjustments)
-    measured, relieved = active_loads(context), (*match.relieves, *relieves)
+    measured, reduced = active_loads(context), (*match.reduced_loads, *reduced_loads)
 
     def left(value: float, *, best: bool = False) -> TimeLeft:
-        return time_left(measured, relieved, 1 / value, best=best)
+        return time_left(measured, reduced, 1 / value, best=best)
 
     ends = [value for end in (factor.low, factor.high) for value in _with_chance(total, removable(end))]
     middle = left(speedup(total, removable(factor.expected)))
@@ -102,7 +102,7 @@ def sampled_range(
     )
     _say_removed(result, total, removable(factor.expected))
     _say_chance(result, total, removable(factor.expected))
-    _say_units(result, measured, relieved, middle)
+    _say_units(result, measured, reduced, middle)
     _over_elapsed(result, context)
     _as_outcomes_spread(result)
     say_truncated(result, context)
@@ -121,10 +121,10 @@ def measured_range(context: KernelContext, bound: MeasuredBound) -> Range:
 
 
 def _say_units(
-    result: Range, measured: Sequence[Utilisation], relieves: Sequence[Relief], time_left: TimeLeft
+    result: Range, measured: Sequence[Utilisation], reduced_loads: Sequence[ReducedLoad], time_left: TimeLeft
 ) -> None:
     """How the work of the units enters the expected value."""
-    busiest, after = (busiest_after(measured, entries) for entries in ((), relieves))
+    busiest, after = (busiest_after(measured, entries) for entries in ((), reduced_loads))
     if busiest is None or after is None or time_left.busy_now < constants.ANY_END:
         return
     text = unit_text(busiest.unit)

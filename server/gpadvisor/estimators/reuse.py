@@ -12,7 +12,7 @@ import numpy as np
 
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.estimators.relieved import L1_UNITS, LSU_PIPE
+from gpadvisor.estimators.unit_bounds import L1_UNITS, LSU_PIPE
 from gpadvisor.estimators.utilisation import (
     ADU_PIPE,
     CONSTANT_CACHE,

@@ -13,7 +13,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.matched import matched_rows, matched_samples, waiting_in_turn
 from gpadvisor.estimators.ranges import measured_range, sampled_range, speedup
 from gpadvisor.estimators.utilisation import ISSUE
-from gpadvisor.model.advice import Estimate, Match, Relief
+from gpadvisor.model.advice import Estimate, Match, ReducedLoad
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.figures import percent
 from gpadvisor.model.stalls import StallClass
@@ -40,10 +40,12 @@ def stall_elimination(context: KernelContext, match: Match) -> Estimate:
     text = elimination_text(total, matched, paper)
     if match.measured_bound is not None:
         return measured_range(context, match.measured_bound).ordered(paper, text)
-    relieves = issue_relief(context.blame, match)
-    issue_left = remaining(ISSUE, (*match.relieves, *relieves), best=False)
+    reduced_loads = reduced_issue(context.blame, match)
+    issue_left = remaining(ISSUE, (*match.reduced_loads, *reduced_loads), best=False)
     contending = contention(context.blame, match) * (1 - issue_left)
-    result = sampled_range(context, match, total, lambda factor: (matched + contending) * factor, relieves)
+    result = sampled_range(
+        context, match, total, lambda factor: (matched + contending) * factor, reduced_loads
+    )
     if contending > constants.ANY_END * total:
         result.reasons.append(
             f"{percent(1 - issue_left, 0)} of the issued instructions go with it, and with them "
@@ -62,12 +64,12 @@ def contention(blame: Blame, match: Match) -> int:
     return int(blame.rows.samples[rows].sum())
 
 
-def issue_relief(blame: Blame, match: Match) -> tuple[Relief, ...]:
+def reduced_issue(blame: Blame, match: Match) -> tuple[ReducedLoad, ...]:
     """Issue slots that go with matched instructions: those whose issued samples matched, too.
 
     A match that names the issue slots itself knows better which instructions stay.
     """
-    if any(relief.resource == ISSUE for relief in match.relieves):
+    if any(reduced.resource == ISSUE for reduced in match.reduced_loads):
         return ()
     issued = np.array([reason.stall_class is StallClass.ISSUED for reason in blame.reasons], dtype=bool)
     if not issued.any():
@@ -79,7 +81,7 @@ def issue_relief(blame: Blame, match: Match) -> tuple[Relief, ...]:
     if not gone:
         return ()
     share_left = 1 - gone / total
-    return (Relief(resource=ISSUE, remaining=share_left, remaining_best=share_left),)
+    return (ReducedLoad(resource=ISSUE, remaining=share_left, remaining_best=share_left),)
 
 
 def elimination_text(total: int, matched: int, value: float) -> str:

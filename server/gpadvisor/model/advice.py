@@ -84,8 +84,8 @@ class MeasuredBound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Relief:
-    """A resource whose load the cure itself lowers, so that its measured use caps the estimate less."""
+class ReducedLoad:
+    """The share of a unit's load that a cure leaves; what was measured of the unit caps less then."""
 
     resource: str  # Utilisation.name: "DRAM", "L2", "L1", "L1 data", "L1 requests", "issue", ...
     remaining: float  # share of that load expected to be left, in (0, 1]
@@ -127,7 +127,7 @@ class Match:
     parallel: ParallelTarget | None = None
     static_sites: tuple[StaticSite, ...] = ()  # where the pattern stands in the code, samples or not
     measured_bound: MeasuredBound | None = None
-    relieves: tuple[Relief, ...] = ()  # resources that are not relieved cap the estimate as measured
+    reduced_loads: tuple[ReducedLoad, ...] = ()  # other resources cap the estimate as measured
     titles: Mapping[tuple[FunctionId, int], str] = field(default_factory=dict)  # where it has several kinds
     actionable: bool = True  # False where no change of the source would bring it about: then it is a note
     cure: str = ""  # the whole change with what must be seen to, a verb first, nothing counted; never cut

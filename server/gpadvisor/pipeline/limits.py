@@ -18,7 +18,7 @@ from gpadvisor.advice.evaluate import EstimatedMatch
 from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.estimators.stall_elimination import issue_relief
+from gpadvisor.estimators.stall_elimination import reduced_issue
 from gpadvisor.model.advice import Estimate
 from gpadvisor.model.estimate import EstimateCap
 from gpadvisor.model.figures import factor, percent
@@ -69,16 +69,16 @@ def _within(
     if estimated.estimate is None:
         return estimated
     match, blame = estimated.match, context.blame
-    relieves = (*match.relieves, *(() if blame is None else issue_relief(blame, match)))
+    reduced_loads = (*match.reduced_loads, *(() if blame is None else reduced_issue(blame, match)))
     limits: list[tuple[float, str, str]] = []
-    limiting = left_alone(ceilings, relieves, relaunched=match.parallel is not None)
+    limiting = left_alone(ceilings, reduced_loads, relaunched=match.parallel is not None)
     if limiting is not None:
         reason = (
             f"{limiting.name} is at {percent(limiting.use)} of its peak, which it leaves as it"
             f" is ({limiting.source})"
         )
         limits.append((limiting.factor, limiting.name, reason))
-    saved = bounding(match, relieves, blame)
+    saved = bounding(match, reduced_loads, blame)
     if model is not None and saved:
         bound = model.bound(*saved, off=constants.MODEL_OFF)
         limits.append((bound, GPUPERF, bound_reason(model, saved)))

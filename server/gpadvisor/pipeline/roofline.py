@@ -57,7 +57,7 @@ def shown_roofline(kernel: AdvisedKernel, kind: RegionKind) -> ShownKernel:
 
 
 def proposals(kernel: AdvisedKernel) -> tuple[Proposal, ...]:
-    """The suggestions of a kernel in their order, with the units that they relieve and their places."""
+    """The suggestions of a kernel in their order, with the loads that they reduce and their places."""
     blame = kernel.analysed.context.blame
     result = []
     for suggestion in kernel.advice.suggestions:
@@ -74,7 +74,7 @@ def proposals(kernel: AdvisedKernel) -> tuple[Proposal, ...]:
                 code=suggestion.code,
                 name=suggestion.name,
                 speedup=suggestion.speedup,
-                relieves=match.relieves,
+                reduced_loads=match.reduced_loads,
                 places=frozenset(places),
             )
         )

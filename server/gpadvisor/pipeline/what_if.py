@@ -254,7 +254,7 @@ def _barriers(case: _Case, finding: EstimatedMatch, estimate: Estimate) -> Estim
         high=max(low, high) * constants.SIMULATED_MOST,
         reasons=sentences(*reasons),
     )
-    return _with_levels(waiting, estimate) if finding.match.relieves else waiting
+    return _with_levels(waiting, estimate) if finding.match.reduced_loads else waiting
 
 
 def _with_levels(waiting: Estimate, levels: Estimate) -> Estimate:

@@ -146,7 +146,7 @@ def _match(context: KernelContext) -> Match | Rejection:
                 reason="how much of a copy is there when it is needed is not known before it is tried",
             ),
         ),
-        # A full unit is not relieved by waiting less.
+        # Waiting less takes no load from a full unit.
         actionable=full is None or full.unit.percent < constants.HIGH_PERCENT,
     )
 

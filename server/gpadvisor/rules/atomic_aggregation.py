@@ -68,7 +68,7 @@ from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.contention import MEETING, ON_THE_WAY, Contention, contention, without_contention
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.reliefs import freed
+from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, is_for_one_thread
@@ -89,7 +89,15 @@ from gpadvisor.evidence.queries import (
     share,
     stalled,
 )
-from gpadvisor.model.advice import Adjustment, Category, Match, MeasuredBound, Rejection, Relief, StaticSite
+from gpadvisor.model.advice import (
+    Adjustment,
+    Category,
+    Match,
+    MeasuredBound,
+    ReducedLoad,
+    Rejection,
+    StaticSite,
+)
 from gpadvisor.model.figures import percent
 from gpadvisor.model.instruction import OpcodeClass, register_name
 from gpadvisor.model.language import Language
@@ -115,15 +123,13 @@ def _match(context: KernelContext) -> Match | Rejection:
     held = contention(context)
     part = share(blame, rows)
     if part < constants.NOTABLE and held is None:
-        return Rejection(
-            code=_CODE, reason=f"waits due to atomic operations have {percent(part)} of the samples"
-        )
-    weights = {
-        atomic.place: samples(blame, rows & by_place(blame, indices, [atomic.place])) for atomic in atomics
-    }
+        reason = f"waits due to atomic operations have {percent(part)} of the samples"
+        return Rejection(code=_CODE, reason=reason)
+    rows_of = {atomic.place: rows & by_place(blame, indices, [atomic.place]) for atomic in atomics}
+    weights = {place: samples(blame, of_place) for place, of_place in rows_of.items()}
     if not any(weights.values()):
         weights = {atomic.place: round(atomic.warps) for atomic in atomics}
-    worst = max(atomics, key=lambda one: weights[one.place])
+    worst = max(atomics, key=lambda atomic: weights[atomic.place])
     why = _nothing_to_combine(profile, worst)
     if why is not None:
         return Rejection(code=_CODE, reason=f"{line_text(worst.function, worst.index)}: {why}")
@@ -139,23 +145,20 @@ def _match(context: KernelContext) -> Match | Rejection:
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(mean, worst),),
         measured_bound=bound,
-        relieves=_relieves(context, gone, mean, held),
+        reduced_loads=_reduced_loads(context, gone, mean, held),
     )
 
 
-def _relieves(
+def _reduced_loads(
     context: KernelContext, gone: Mapping[Place, float], mean: float, held: Contention | None
-) -> tuple[Relief, ...]:
+) -> tuple[ReducedLoad, ...]:
     """The instructions that go; of the load on the way to L2 none may go with them, or all."""
     instructions = freed(context, gone)
-    named = {instruction.resource for instruction in instructions}
-    return (
-        *instructions,
-        *(
-            Relief(resource=name, remaining=1.0 if held is None else 1 - mean, remaining_best=1 - mean)
-            for name in sorted(ON_THE_WAY - named)
-        ),
+    on_the_way = (
+        ReducedLoad(resource=name, remaining=1.0 if held is None else 1 - mean, remaining_best=1 - mean)
+        for name in sorted(ON_THE_WAY - {load.resource for load in instructions})
     )
+    return (*instructions, *on_the_way)
 
 
 def _shown_by_code(context: KernelContext, profile: KernelProfile) -> Match | None:

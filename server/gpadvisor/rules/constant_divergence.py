@@ -56,7 +56,7 @@ from gpadvisor.evidence.access_shapes import Lie, words_of_a_warp
 from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.measured import executed_warps
 from gpadvisor.evidence.queries import by_place, causes, kernel_functions, line_text, regions, share, stalled
-from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite
+from gpadvisor.model.advice import Adjustment, Category, Match, ReducedLoad, Rejection, StaticSite
 from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import MemorySpace, Pipe
@@ -134,7 +134,7 @@ def _match(context: KernelContext) -> Match | Rejection:
                 reason="loads from elsewhere have a latency, too",
             ),
         ),
-        relieves=_reliefs(context, profile, loads),
+        reduced_loads=_reduced_loads(context, profile, loads),
         static_sites=tuple(
             StaticSite(
                 function=load.function.id, index=load.index, detail=f"{_many(load)}different constants"
@@ -178,7 +178,9 @@ def _l1_with(
     return full * (1 + sum(one.warps for one in found) / now) if now else full
 
 
-def _reliefs(context: KernelContext, profile: KernelProfile, loads: list[_Load]) -> tuple[Relief, ...]:
+def _reduced_loads(
+    context: KernelContext, profile: KernelProfile, loads: list[_Load]
+) -> tuple[ReducedLoad, ...]:
     """Other loads from constant memory stay, and on the pipe whatever else it does, a turn each."""
     gone, stay = sum(load.turns for load in loads), dict.fromkeys((CONSTANT_CACHE, ADU_PIPE), 0.0)
     places = {load.place for load in loads}
@@ -191,7 +193,7 @@ def _reliefs(context: KernelContext, profile: KernelProfile, loads: list[_Load])
             if instruction.info.space is MemorySpace.CONSTANT:
                 stay[CONSTANT_CACHE] += float(executed[index])
     return tuple(
-        Relief(resource=unit, remaining=left / (left + gone), remaining_best=left / (left + gone))
+        ReducedLoad(resource=unit, remaining=left / (left + gone), remaining_best=left / (left + gone))
         for unit, left in stay.items()
     )
 

@@ -58,7 +58,7 @@ import numpy as np
 
 from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.reliefs import executions, freed
+from gpadvisor.estimators.reduced_loads import executions, freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import ISSUE, L1, L1_DATA, PIPES, measured_loads
 from gpadvisor.evidence.accesses import is_shared
@@ -146,7 +146,7 @@ def _enough(units: Mapping[str, float]) -> float:
 
 def _matched(context: KernelContext, worst: _Found, rows: Mask | None, load: float, counts: Values) -> Match:
     blame, places = context.blame, [(worst.function.id, index) for index in worst.indices]
-    relieves = freed(context, dict.fromkeys(places, 1 - worst.left))
+    reduced_loads = freed(context, dict.fromkeys(places, 1 - worst.left))
     where = _lines(worst, counts)
     named = max(worst.named, key=lambda index: counts[index], default=None)
     return Match(
@@ -167,7 +167,9 @@ def _matched(context: KernelContext, worst: _Found, rows: Mask | None, load: flo
         ),
         place=None if named is None else (worst.function.id, named),
         # Bits take more instructions than they spare; they leave the pipe alone.
-        relieves=tuple(relieve for relieve in relieves if relieve.resource == _XU or not worst.more_issued),
+        reduced_loads=tuple(
+            reduced for reduced in reduced_loads if reduced.resource == _XU or not worst.more_issued
+        ),
         static_sites=tuple(
             StaticSite(function=worst.function.id, index=index, detail=worst.kind.removeprefix("from "))
             for index in worst.indices

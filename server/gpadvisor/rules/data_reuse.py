@@ -71,9 +71,9 @@ import numpy as np
 from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.caps import busiest_after, unit_text
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
 from gpadvisor.estimators.reuse import ReuseStep, larger, left_after, steps, tile_edge, units_of
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.unit_bounds import as_reduced_loads, unit_bound
 from gpadvisor.estimators.utilisation import DRAM, measured_loads
 from gpadvisor.evidence.access_shapes import Lie, access_shape, words_of_a_warp
 from gpadvisor.evidence.products import ProductLoop, product_loops, times_loaded, with_sharing
@@ -94,8 +94,8 @@ from gpadvisor.model.advice import (
     Category,
     Match,
     MeasuredBound,
+    ReducedLoad,
     Rejection,
-    Relief,
     StaticSite,
     Utilisation,
 )
@@ -132,7 +132,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     why = _not_worth(context, blame, profile, loop)
     if why is not None:
         return Rejection(code=_CODE, reason=why)
-    bound, relieves = _relieved(context, profile, loop)
+    bound, reduced_loads = _bound_and_loads(context, profile, loop)
     rows = _rows(blame, loop)
     return Match(
         title=_title(loop),
@@ -142,18 +142,18 @@ def _match(context: KernelContext) -> Match | Rejection:
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(*steps(loop, profile)),),
         measured_bound=bound,
-        relieves=relieves,
+        reduced_loads=reduced_loads,
     )
 
 
-def _relieved(
+def _bound_and_loads(
     context: KernelContext, profile: KernelProfile, loop: ProductLoop
-) -> tuple[MeasuredBound | None, tuple[Relief, ...]]:
+) -> tuple[MeasuredBound | None, tuple[ReducedLoad, ...]]:
     """What a step gives by the units' loads, and what it takes off them."""
     three = steps(loop, profile)
     least, middle, most = (left_after(context, profile, loop, step) for step in three)
-    bound = relieved_bound(measured_loads(context), least, middle, most, _what(three[1]))
-    return bound, as_reliefs(middle, most)
+    bound = unit_bound(measured_loads(context), least, middle, most, _what(three[1]))
+    return bound, as_reduced_loads(middle, most)
 
 
 def _counted(context: KernelContext, profile: KernelProfile) -> Match | Rejection:
@@ -175,7 +175,7 @@ def _counted(context: KernelContext, profile: KernelProfile) -> Match | Rejectio
     why = _seen_once(context, profile, loop, measured)
     if why is not None:
         return Rejection(code=_CODE, reason=why)
-    bound, relieves = _relieved(context, profile, loop)
+    bound, reduced_loads = _bound_and_loads(context, profile, loop)
     return Match(
         title=f"{_title(loop)}: {full.unit.name} at {percentage(full.unit.percent)}",
         cure=_cure(context, profile, loop),
@@ -187,7 +187,7 @@ def _counted(context: KernelContext, profile: KernelProfile) -> Match | Rejectio
         ),
         counted=True,
         measured_bound=bound,
-        relieves=relieves,
+        reduced_loads=reduced_loads,
     )
 
 

@@ -53,9 +53,9 @@ from gpadvisor.estimators import constants
 from gpadvisor.estimators.busy_doubles import need_doubles
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.reliefs import executions
-from gpadvisor.estimators.relieved import as_reliefs, relieved_bound
+from gpadvisor.estimators.reduced_loads import executions
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.unit_bounds import as_reduced_loads, unit_bound
 from gpadvisor.estimators.utilisation import MEMORY_RESOURCES, PIPES, measured_loads
 from gpadvisor.evidence.double_excursions import mixes_precision
 from gpadvisor.evidence.queries import (
@@ -111,7 +111,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     left = {_FP64: 1 / times}
     halved = dict.fromkeys(MEMORY_RESOURCES, constants.HALF_THE_BYTES)
     text = f"as floats the operations take 1/{times} of the time of their pipe"
-    bound = relieved_bound(measured, left, left, left | halved, text)
+    bound = unit_bound(measured, left, left, left | halved, text)
     sites = _sites(context)
     lines = ", ".join(
         line_text(context.program.functions[site.function], site.index) for site in sites[:_NAMED]
@@ -126,7 +126,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         if context.blame is None or rows is None
         else regions(context.blame, context.program, context.kernel, np.flatnonzero(rows)),
         measured_bound=None if bound is None else replace(bound, low=bound.low**constants.SPREAD),
-        relieves=as_reliefs(left, left | halved),
+        reduced_loads=as_reduced_loads(left, left | halved),
         static_sites=sites,
     )
 

@@ -57,7 +57,7 @@ from gpadvisor.estimators.busy_doubles import busy_doubles, need_doubles
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.fast_forms import FAST, gone_with_fast_forms
 from gpadvisor.estimators.fast_math_words import concrete_cures, math_advice, math_cure, shared_divisor
-from gpadvisor.estimators.reliefs import freed
+from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.divisions import integer_divisions
 from gpadvisor.evidence.library_math import (
@@ -137,7 +137,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched)),
         adjustments=_adjustments(blame, matched, inline, helpers),
         static_sites=sites,
-        relieves=freed(
+        reduced_loads=freed(
             context,
             gone_with_fast_forms(context, functions, inline, helpers, doubles=constants.FAST_LEAST),
             gone_with_fast_forms(context, functions, inline, helpers, doubles=1.0),

@@ -53,7 +53,7 @@ from gpadvisor.cubin import demangle
 from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.latency_hiding import latency_hiding
-from gpadvisor.estimators.reliefs import freed
+from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.evidence.queries import (
     by_role,
     by_stall,
@@ -145,7 +145,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             ),
         ),
         static_sites=sites,
-        relieves=freed(context, _calls_and_returns(functions, {function.id for function in hot})),
+        reduced_loads=freed(context, _calls_and_returns(functions, {function.id for function in hot})),
     )
 
 

@@ -62,7 +62,7 @@ from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.latency_hiding import fillable, latency_hiding
 from gpadvisor.estimators.launches import lacks_warps
-from gpadvisor.estimators.reliefs import freed
+from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.unrolling import Outlook, counts_of, lanes_of, outlook_of
 from gpadvisor.estimators.utilisation import ISSUE, measured_loads
 from gpadvisor.evidence.loops import loop_facts, loop_overhead
@@ -78,7 +78,7 @@ from gpadvisor.evidence.queries import (
     waits_to_hide,
 )
 from gpadvisor.evidence.rolled_loops import EXPOSED, UNROLL, rolled_loops
-from gpadvisor.model.advice import Adjustment, Category, Match, Region, Rejection, Relief
+from gpadvisor.model.advice import Adjustment, Category, Match, ReducedLoad, Region, Rejection
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.ids import FunctionId, LoopId
 from gpadvisor.model.machine import WARP
@@ -127,7 +127,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             context, blame, result, [outlooks[_loop(region)] for region in result], named
         ),
         static_sites=rolled_loops(context.program, context.kernel),
-        relieves=_reliefs(context, result),
+        reduced_loads=_reduced_loads(context, result),
         actionable=lanes_of(context) == WARP  # full warps come first
         and not _is_unrolled(context, best)
         and outlooks[_loop(best)].share >= constants.MAJORITY,
@@ -179,7 +179,7 @@ def _static_advice(context: KernelContext) -> str:
     )
 
 
-def _reliefs(context: KernelContext, found: tuple[Region, ...]) -> tuple[Relief, ...]:
+def _reduced_loads(context: KernelContext, found: tuple[Region, ...]) -> tuple[ReducedLoad, ...]:
     """A body that stands four times counts, compares and jumps once for four passes."""
     gone = {}
     for region in found:

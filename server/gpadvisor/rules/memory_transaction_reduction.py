@@ -55,7 +55,7 @@ Without a profile warps are taken to run along `threadIdx.x`; of short rows, whi
 ## How the gain is estimated
 
 The paper's value is GPA Eq. 2 with the throttle stalls. Where sectors were counted, the units that they load
-are relieved by the share that is waste, and the time that units work falls until the next one limits, which
+lose the share that is waste, and the time that units work falls until the next one limits, which
 can be more than the throttle stalls alone; the matched stalls go by the same share. What fills the way from
 L1 to L2 are sectors that are written, and a request for each line that is read. Without counters, none to all
 of the stalls that are due to accesses which the machine code shows to be apart: in the paper's Table
@@ -88,14 +88,14 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.counted_accesses import accesses_cured, conflicts_cured
 from gpadvisor.estimators.passes import passes, scattered_stores
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.estimators.traffic_relief import (
+from gpadvisor.estimators.traffic_loads import (
     fewest_words,
     full_unit,
     limit_words,
     load_words,
+    loads_left,
     millions,
     nothing_words,
-    reliefs,
     transactions_gone,
 )
 from gpadvisor.estimators.uncounted_accesses import uncounted_accesses
@@ -200,7 +200,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         place=place,
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched.all)),
         adjustments=_adjustments(matched, traffic),
-        relieves=() if traffic is None else reliefs(profile, traffic),
+        reduced_loads=() if traffic is None else loads_left(profile, traffic),
         actionable=place is not None,
         remedies=(Remedy.KEEP_ELEMENT,) if place in repeated else (),
     )
@@ -240,7 +240,7 @@ def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None
         for position in cures
         if cures[position] and function.innermost_loop(position) == loop
     ]
-    bound, relieves = accesses_cured(context, profile, function, many_passes)
+    bound, reduced_loads = accesses_cured(context, profile, function, many_passes)
     return Match(
         title=f"{_CONFLICTS if many_passes.banks else _SCATTERED}: {many_passes.words}",
         cure=cure,
@@ -248,7 +248,7 @@ def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None
         regions=(),
         static_sites=tuple(sites),
         measured_bound=bound,
-        relieves=relieves,
+        reduced_loads=reduced_loads,
         counted=True,
     )
 
@@ -261,7 +261,7 @@ def _counted_conflicts(context: KernelContext, traffic: Traffic, cures: Cures) -
         return None
     ratio = traffic.wavefronts_shared / max(1.0, traffic.ideal_wavefronts_shared)
     text = f"shared memory accesses take {ratio:.1f} times the wavefronts they need"
-    bound, relieves = conflicts_cured(context, after, text)
+    bound, reduced_loads = conflicts_cured(context, after, text)
     if bound is None:
         return None
     return Match(
@@ -270,7 +270,7 @@ def _counted_conflicts(context: KernelContext, traffic: Traffic, cures: Cures) -
         advice=f"{text[0].upper()}{text[1:]}: {cures[place]}.",
         regions=(),
         measured_bound=bound,
-        relieves=relieves,
+        reduced_loads=reduced_loads,
         static_sites=tuple(
             StaticSite(function=function, index=index, detail="conflicts on banks")
             for function, index in traffic.conflicting

@@ -78,7 +78,7 @@ from gpadvisor.estimators.local_memory import (
 )
 from gpadvisor.estimators.local_memory_words import local_advice, local_cure
 from gpadvisor.estimators.local_traffic import cured, gone_adjustment, traffic_gone
-from gpadvisor.estimators.reliefs import freed
+from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.accesses import is_local
 from gpadvisor.evidence.queries import (
@@ -141,7 +141,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         adjustments=(gone_adjustment(context, blame, weights, kinds),),
         static_sites=sites,
         # As many accesses go as the expected share of the stalls, at best all.
-        relieves=(
+        reduced_loads=(
             *freed(
                 context,
                 {place: cure.issued(kind) for place, kind in kinds.items()},

@@ -71,7 +71,7 @@ from gpadvisor.estimators.busy_doubles import busy_advice, busy_doubles, double_
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.division_words import division_advice, division_detail, told_divisions, written_at
 from gpadvisor.estimators.random_states import skips_ahead
-from gpadvisor.estimators.reliefs import freed
+from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.conversions import halved_factors
 from gpadvisor.evidence.double_excursions import double_excursions
@@ -90,7 +90,7 @@ from gpadvisor.evidence.queries import (
     static_match,
 )
 from gpadvisor.evidence.trees import go_with_remainders_of_trees
-from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, Relief, StaticSite
+from gpadvisor.model.advice import Adjustment, Category, Match, ReducedLoad, Rejection, StaticSite
 from gpadvisor.model.blame import Blame, Role
 from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId
@@ -172,7 +172,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(slow)),
         adjustments=_adjustments(weights),
         static_sites=sites,
-        relieves=_reliefs(context, functions, divisions, doubles),
+        reduced_loads=_reduced_loads(context, functions, divisions, doubles),
         titles=_titles(blame, masks),
         remedies=_IN_FLOAT if weights["double"] or weights["rate"] else (),
         place=(FunctionId(int(blame.rows.function[worst])), int(causes(blame)[worst])),
@@ -241,12 +241,12 @@ def _worth_naming(functions: tuple[Function, ...], sites: tuple[StaticSite, ...]
 _DIVISION_LEFT: Final = 2  # of its instructions, those that multiplying by a known reciprocal needs
 
 
-def _reliefs(
+def _reduced_loads(
     context: KernelContext,
     functions: tuple[Function, ...],
     divisions: dict[FunctionId, tuple[CodeSequence, ...]],
     doubles: dict[FunctionId, tuple[CodeSequence, ...]],
-) -> tuple[Relief, ...]:
+) -> tuple[ReducedLoad, ...]:
     """Conversions and reciprocals go; double arithmetic becomes as much single-precision arithmetic."""
     gone: dict[tuple[FunctionId, int], float] = {}
     elsewhere = set()

@@ -69,7 +69,7 @@ from gpadvisor.estimators.barrier_words import waits_for_levels
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.idle_executions import without
-from gpadvisor.estimators.reliefs import executions
+from gpadvisor.estimators.reduced_loads import executions
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.discarded import Discarded, KeptOut, discarded

@@ -40,7 +40,7 @@ by threadIdx has the block's size in the source as well: both change together or
 
 The paper's value is GPA Eq. 10 with the warps that the limits allow. The expected value starts from the warps
 counted: what they wait for themselves falls as the issue rate of Eqs. 8 and 9 rises, the time of the units
-stays (less what full warps and coalesced rows relieve), and both overlap. Time without a warp on any SM
+stays (less what full warps and coalesced rows take away), and both overlap. Time without a warp on any SM
 stays, except between blocks that had an SM for themselves. At the low end new blocks are as often between
 two blocks as now. A report without samples has the same counters, so the launch is estimated there, too; what
 longer rows take off L1 is then not counted per access, and the range holds both ends of it.
@@ -80,12 +80,12 @@ from gpadvisor.estimators.launches import (
 from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.estimators.passes import passes
 from gpadvisor.estimators.register_steps import held_by_registers, near_step, spared_registers
-from gpadvisor.estimators.row_reliefs import is_along_y, row_reliefs
+from gpadvisor.estimators.row_loads import is_along_y, reduced_by_rows
 from gpadvisor.estimators.utilisation import L1_TO_L2, utilisations
 from gpadvisor.evidence.launches import Freedom, freedom
 from gpadvisor.evidence.measured import shared_bytes
 from gpadvisor.evidence.queries import counted
-from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection, Relief
+from gpadvisor.model.advice import Category, Match, ParallelTarget, ReducedLoad, Rejection
 from gpadvisor.model.figures import percent
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import Evidence, KernelProfile
@@ -128,7 +128,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason=_not_limited(context, profile, now, sms))
     free = freedom(context.program, context.kernel, profile, thread_use(context.program, context.kernel))
     fills = any(utilisation.percent >= constants.HIGH_PERCENT for utilisation in utilisations(profile))
-    fills = fills and free.any_total and not launch.block[0] % WARP  # full rows leave nothing to relieve
+    fills = fills and free.any_total and not launch.block[0] % WARP  # full rows leave no load to reduce
     why = None if fills else _why(context, profile, now, sms, any_total=free.any_total)
     if why is None:
         fewer = _with_registers(context, profile, now, free, ratio) if crowded else None
@@ -298,8 +298,8 @@ def _found(
     reached, low = warps_reached(launch_shape, new, held)
     alone = launch_shape.fits == 1 and new.held.fits > 1 and launch_shape.blocks > (profile.device.sms or 1)
     title, change = _change(context, profile, launch_shape, new, held)
-    relieves = row_reliefs(context, profile, new, lanes)
-    by_sectors = _by_sectors(profile, relieves, growth) if lanes == 1 else ""
+    reduced_loads = reduced_by_rows(context, profile, new, lanes)
+    by_sectors = _by_sectors(profile, reduced_loads, growth) if lanes == 1 else ""
     conditions = _conditions(context, new, free)
     spared = (
         ""
@@ -313,7 +313,7 @@ def _found(
         f"{sm.max_warps.value} warps per SM.{conditions}{spared}",
         regions=(),
         replaced_by="GPA106" if by_sectors else "",  # whose cure keeps the block
-        relieves=relieves,
+        reduced_loads=reduced_loads,
         parallel=ParallelTarget(
             warps_now=launch_shape.warps,
             warps_new=reached if held is not None else new.warps,
@@ -339,9 +339,9 @@ def _found(
     )
 
 
-def _by_sectors(profile: KernelProfile, relieves: tuple[Relief, ...], growth: float) -> str:
+def _by_sectors(profile: KernelProfile, reduced_loads: tuple[ReducedLoad, ...], growth: float) -> str:
     """What is wrong with the block where fewer sectors gain more than the warps that come; else empty."""
-    left = next((relieve.remaining for relieve in relieves if relieve.resource == L1_TO_L2), 1.0)
+    left = next((reduced.remaining for reduced in reduced_loads if reduced.resource == L1_TO_L2), 1.0)
     if left * growth >= 1:
         return ""
     block = shape_text(profile.launch.block)

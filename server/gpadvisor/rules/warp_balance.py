@@ -83,7 +83,7 @@ from gpadvisor.estimators.barrier_words import (
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.own_staging import staging_advice, staging_match
-from gpadvisor.estimators.reliefs import freed_with_passes
+from gpadvisor.estimators.reduced_loads import freed_with_passes
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.uneven_work import uneven_work
 from gpadvisor.evidence.accesses import is_memory, is_ordered
@@ -355,7 +355,7 @@ def _tree_match(context: KernelContext, blame: Blame, held: tuple[StaticSite, ..
                 f"one of {warps} warps runs them then; by shuffles alone all but {percent(shuffled)} goes",
             ),
         ),
-        relieves=freed_with_passes(context, dict.fromkeys(places, gone), dict.fromkeys(places, best)),
+        reduced_loads=freed_with_passes(context, dict.fromkeys(places, gone), dict.fromkeys(places, best)),
         static_sites=held,
     )
 

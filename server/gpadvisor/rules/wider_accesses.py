@@ -68,9 +68,9 @@ from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.launches import is_as_short_as_a_launch, shape
-from gpadvisor.estimators.reliefs import freed
-from gpadvisor.estimators.relieved import L1_UNITS, as_reliefs, relieved_bound
+from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.unit_bounds import L1_UNITS, as_reduced_loads, unit_bound
 from gpadvisor.estimators.utilisation import DRAM, ISSUE, L1, L2, PIPES, measured_loads
 from gpadvisor.evidence.access_shapes import Lie, access_shape, widest_aligned
 from gpadvisor.evidence.accesses import is_atomic, is_global, is_shared
@@ -134,8 +134,8 @@ def _match(context: KernelContext) -> Match | Rejection:
     gone = _gone(runs)
     left = [
         {
-            relief.resource: relief.remaining
-            for relief in freed(context, {at: end * some for at, some in gone.items()})
+            reduced.resource: reduced.remaining
+            for reduced in freed(context, {at: end * some for at, some in gone.items()})
         }
         for end in (constants.LEAST_PART, 1.0)
     ]
@@ -144,7 +144,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     text = f"{total} accesses of a thread become {after}"
     # Below its limit a unit shares the time with the waits, which wider accesses shorten, too.
     is_full = full is not None and full.unit.percent >= constants.HIGH_PERCENT
-    bound = relieved_bound(measured, left[0], left[1], left[1], text) if is_full else None
+    bound = unit_bound(measured, left[0], left[1], left[1], text) if is_full else None
     facts, cure = _words(runs, blame)
     return Match(
         title="neighbouring values are accessed one by one",
@@ -153,7 +153,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
         adjustments=() if bound is not None else (_adjustment(1 - after / total),),
         measured_bound=bound,
-        relieves=as_reliefs(left[1], left[1]),
+        reduced_loads=as_reduced_loads(left[1], left[1]),
     )
 
 

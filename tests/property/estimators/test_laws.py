@@ -14,7 +14,7 @@ from gpadvisor.estimators.constants import RUN_TO_RUN
 from gpadvisor.estimators.interval import wilson
 from gpadvisor.estimators.latency_hiding import ScopeSamples, hidden_samples
 from gpadvisor.estimators.stall_elimination import elimination_equation
-from gpadvisor.model.advice import Adjustment, Estimate, Match, ParallelTarget, Region, Relief
+from gpadvisor.model.advice import Adjustment, Estimate, Match, ParallelTarget, ReducedLoad, Region
 from gpadvisor.model.blame import Blame
 
 ROWS = st.lists(st.tuples(st.integers(0, 5000), st.floats(0, 1), st.integers(0, 15)), min_size=1, max_size=12)
@@ -150,12 +150,12 @@ def test_wilson_holds_the_share(matched_samples: int, total: int) -> None:
 
 
 @given(blames(), PERCENT, st.floats(0.01, 1))
-def test_relief_never_lowers_an_estimate(blame: Blame, percent: float, left: float) -> None:
+def test_a_reduced_load_never_lowers_an_estimate(blame: Blame, percent: float, left: float) -> None:
     measured = made.profile({"lts__throughput.avg.pct_of_peak_sustained_elapsed": percent})
     context = made.context(blame, measured=measured)
     regions = matched(blame, 2)
-    relief = (Relief(resource="L2", remaining=left, remaining_best=left / 2),)
+    reduced = (ReducedLoad(resource="L2", remaining=left, remaining_best=left / 2),)
     plain = stall_elimination(context, Match(title="t", advice="a", regions=regions))
-    relieved = stall_elimination(context, Match(title="t", advice="a", regions=regions, relieves=relief))
-    assert plain.expected <= relieved.expected
-    assert plain.high <= relieved.high
+    reduced = stall_elimination(context, Match(title="t", advice="a", regions=regions, reduced_loads=reduced))
+    assert plain.expected <= reduced.expected
+    assert plain.high <= reduced.high

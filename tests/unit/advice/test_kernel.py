@@ -21,8 +21,8 @@ from gpadvisor.model.advice import (
     KernelAdvice,
     Match,
     ParallelTarget,
+    ReducedLoad,
     Rejection,
-    Relief,
     ScopeKind,
     StaticSite,
     Suppression,
@@ -212,9 +212,9 @@ def test_a_kernel_as_short_as_a_launch_is_promised_what_is_sure(
 @pytest.mark.parametrize(("busy", "left", "shown"), [(89.0, 1.0, 0), (89.0, 0.6, 1), (70.0, 1.0, 1)])
 def test_what_leaves_the_load_of_a_full_unit_alone_is_not_shown(busy: float, left: float, shown: int) -> None:
     context = made.context(thousand(), measured=made.profile({f"dram__throughput{PCT}": busy}))
-    relief = Relief(resource="DRAM", remaining=left, remaining_best=left)
+    reduced = ReducedLoad(resource="DRAM", remaining=left, remaining_best=left)
     promise = Estimate(low=1.0, expected=1.15, high=1.3, paper=None, equation="", reasons=())
-    one = optimizer("GPA104", match(0, relieves=(relief,)), estimate=lambda *_: promise)
+    one = optimizer("GPA104", match(0, reduced_loads=(reduced,)), estimate=lambda *_: promise)
     found = advise_kernel(context, [one])
     assert (len(found.suggestions), found.hidden) == (shown, 1 - shown)
 
@@ -294,17 +294,17 @@ def test_without_samples_one_change_is_told_once_too() -> None:
 def test_what_limits_next_is_the_unit_that_the_cure_leaves_busiest() -> None:
     busy = made.profile({f"dram__throughput{PCT}": 70.0, f"lts__throughput{PCT}": 50.0})
     context = made.context(thousand(), measured=busy)
-    relief = Relief(resource="DRAM", remaining=0.2, remaining_best=0.2)
+    reduced = ReducedLoad(resource="DRAM", remaining=0.2, remaining_best=0.2)
 
-    def limit(*relieves: Relief, expected: float = 1.3) -> str:
+    def limit(*reduced_loads: ReducedLoad, expected: float = 1.3) -> str:
         promise = Estimate(low=1.0, expected=expected, high=2.0, paper=None, equation="", reasons=())
-        one = optimizer("GPA106", match(0, relieves=relieves), estimate=lambda *_: promise)
+        one = optimizer("GPA106", match(0, reduced_loads=reduced_loads), estimate=lambda *_: promise)
         (suggestion,) = advise_kernel(context, [one]).suggestions
         return suggestion.next_limit
 
     assert limit() == "DRAM throughput"
-    assert limit(relief) == "L2 throughput"
-    assert limit(relief, expected=1.1) == ""  # 55 % is no limit
+    assert limit(reduced) == "L2 throughput"
+    assert limit(reduced, expected=1.1) == ""  # 55 % is no limit
 
 
 def test_a_match_without_samples_is_a_rejection() -> None:

@@ -48,7 +48,7 @@ def test_a_modelled_range_is_that_of_the_same_samples_measured() -> None:
     assert _estimate(rows, Evidence.MODELLED) == _estimate(rows)
 
 
-def test_local_traffic_relieves_what_lies_behind_l1() -> None:
+def test_local_traffic_loads_what_lies_behind_l1() -> None:
     text = "spill| STL [R1], R4\nload| LDL R4, [R1]\nuse| FADD R8, R4, R9\nput| STG.E [R10.64], R8\nEXIT"
     rows = (
         Row("long_scoreboard", "use", 500, 450, "load", DependencyClass.LOCAL_MEMORY),
@@ -60,7 +60,7 @@ def test_local_traffic_relieves_what_lies_behind_l1() -> None:
     }
     match = register_reuse.OPTIMIZER.match(context_of(listing(text), rows, pc_metrics=metrics))
     assert isinstance(match, Match)
-    found = {one.resource: (one.remaining, one.remaining_best) for one in match.relieves}
+    found = {one.resource: (one.remaining, one.remaining_best) for one in match.reduced_loads}
     assert found[L2] == found[DRAM] == pytest.approx((1 - 0.375, 0.25))
 
 
@@ -82,8 +82,8 @@ def test_a_modelled_cache_holds_back_as_much_after_the_cure() -> None:
     for one in (context, modelled):
         match = memory_transaction_reduction.OPTIMIZER.match(one)
         assert isinstance(match, Match)
-        relief = next(relief for relief in match.relieves if relief.resource == DRAM)
-        left[one.profile.evidence if one.profile else None] = (relief.remaining, relief.remaining_best)
+        reduced = next(reduced for reduced in match.reduced_loads if reduced.resource == DRAM)
+        left[one.profile.evidence if one.profile else None] = (reduced.remaining, reduced.remaining_best)
     assert left == {Evidence.MEASURED: (0.5, 0.125), Evidence.MODELLED: (0.125, 0.125)}
 
 

@@ -12,7 +12,7 @@ from tests import hand_made as made
 
 from gpadvisor.estimators.caps import cap_speedup, remaining, time_left, together
 from gpadvisor.estimators.utilisation import loads, utilisations, where_work_is, while_active
-from gpadvisor.model.advice import Relief
+from gpadvisor.model.advice import ReducedLoad
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"
 NAIVE_GEMM = {
@@ -134,22 +134,22 @@ def test_use_above_the_peak_caps_at_one() -> None:
     assert cap.speedup == 1.0
 
 
-def test_relief_of_a_part_and_of_a_whole() -> None:
-    relief = (Relief(resource="L1 data", remaining=0.4, remaining_best=0.1),)
-    assert remaining("L1 data", relief, best=False) == 0.4
-    assert remaining("L1 data", relief, best=True) == 0.1
-    assert remaining("L1", relief, best=False) == 0.4
-    assert remaining("L1 requests", relief, best=False) == 1.0
-    whole = (Relief(resource="L1", remaining=0.4, remaining_best=0.1),)
+def test_the_load_of_a_part_and_of_a_whole_is_reduced() -> None:
+    reduced = (ReducedLoad(resource="L1 data", remaining=0.4, remaining_best=0.1),)
+    assert remaining("L1 data", reduced, best=False) == 0.4
+    assert remaining("L1 data", reduced, best=True) == 0.1
+    assert remaining("L1", reduced, best=False) == 0.4
+    assert remaining("L1 requests", reduced, best=False) == 1.0
+    whole = (ReducedLoad(resource="L1", remaining=0.4, remaining_best=0.1),)
     assert remaining("L1 requests", whole, best=False) == 0.4
 
 
-def test_of_several_reliefs_of_a_unit_the_strongest_counts() -> None:
-    some = Relief(resource="DRAM", remaining=0.4, remaining_best=0.3)
-    other = Relief(resource="DRAM", remaining=0.7, remaining_best=0.1)
-    for relieves in ((some, other), (other, some)):
-        assert remaining("DRAM", relieves, best=False) == 0.4
-        assert remaining("DRAM", relieves, best=True) == 0.1
+def test_of_several_reductions_of_a_load_the_strongest_counts() -> None:
+    some = ReducedLoad(resource="DRAM", remaining=0.4, remaining_best=0.3)
+    other = ReducedLoad(resource="DRAM", remaining=0.7, remaining_best=0.1)
+    for reduced_loads in ((some, other), (other, some)):
+        assert remaining("DRAM", reduced_loads, best=False) == 0.4
+        assert remaining("DRAM", reduced_loads, best=True) == 0.1
 
 
 def test_l1_as_a_whole_limits_where_it_is_fuller_than_its_parts() -> None:
@@ -157,9 +157,9 @@ def test_l1_as_a_whole_limits_where_it_is_fuller_than_its_parts() -> None:
     measured = utilisations(
         made.profile({"l1tex__throughput" + PCT: 90.0, "l1tex__m_l1tex2xbar_req_cycles_active" + PCT: 45.0})
     )
-    relief = (Relief(resource="L1 to L2", remaining=0.25, remaining_best=0.25),)
-    for relieved, left in (((), 1.0), (relief, 0.25)):
-        cap = cap_speedup(measured, relieved, best=True)
+    quarter = (ReducedLoad(resource="L1 to L2", remaining=0.25, remaining_best=0.25),)
+    for reduced, left in (((), 1.0), (quarter, 0.25)):
+        cap = cap_speedup(measured, reduced, best=True)
         assert cap is not None
         assert cap.speedup == pytest.approx(1 / (0.9 * left))
 
@@ -176,11 +176,11 @@ def test_a_unit_without_a_name_here_limits_under_the_name_of_the_report(metric: 
 
 
 @pytest.mark.parametrize(
-    ("pipe", "relieved"), [("shared", "FP64 pipe"), ("shared", "tensor pipe"), ("fmaheavy", "FMA pipe")]
+    ("pipe", "reduced"), [("shared", "FP64 pipe"), ("shared", "tensor pipe"), ("fmaheavy", "FMA pipe")]
 )
-def test_a_pipe_that_others_share_is_relieved_with_them(pipe: str, relieved: str) -> None:
+def test_the_load_of_a_pipe_that_others_share_falls_with_theirs(pipe: str, reduced: str) -> None:
     found = utilisations(made.profile({f"sm__pipe_{pipe}_cycles_active{PCT}": 70.0}))
-    cap = cap_speedup(found, (Relief(resource=relieved, remaining=0.5, remaining_best=0.5),), best=True)
+    cap = cap_speedup(found, (ReducedLoad(resource=reduced, remaining=0.5, remaining_best=0.5),), best=True)
     assert cap is not None
     assert cap.speedup == pytest.approx(1 / 0.35)
 
@@ -203,10 +203,10 @@ def test_idle_sms_and_time_without_warps_are_no_load() -> None:
 
 def test_stages_that_are_equally_busy_do_not_overlap_perfectly() -> None:
     metrics = {f"dram__throughput{PCT}": 60.0, f"lts__throughput{PCT}": 60.0}
-    relief = (Relief(resource="L2", remaining=0.5, remaining_best=0.5),)
+    reduced = (ReducedLoad(resource="L2", remaining=0.5, remaining_best=0.5),)
     both = utilisations(made.profile(metrics))
     assert together(both, ()) == pytest.approx(0.6 * 2 ** (1 / 3))
-    assert 0.6 < together(both, relief) < together(both, ())
+    assert 0.6 < together(both, reduced) < together(both, ())
     assert together(both[:1], ()) == pytest.approx(0.6)
 
 
@@ -214,12 +214,12 @@ def test_sectors_of_the_naive_gemm() -> None:
     """1,109 M sectors against an ideal of 168 M, where 8.2x was achieved."""
     left = 168 / 1109
     measured = utilisations(made.profile(NAIVE_GEMM))
-    relief = [Relief(resource="L1 data", remaining=left, remaining_best=0.0)]
-    found = time_left(measured, relief, 1 / 4.56)
+    reduced = [ReducedLoad(resource="L1 data", remaining=left, remaining_best=0.0)]
+    found = time_left(measured, reduced, 1 / 4.56)
     assert found.busy_now == pytest.approx(0.9854)
     assert found.busy == pytest.approx(((0.9854 * left) ** 3 + 0.0365**3 + 0.002**3) ** (1 / 3), rel=1e-3)
     assert 6 < 1 / found.apart <= 1 / found.overlapped < 8.2
-    assert 1 / time_left(measured, relief, 1 / 4.56, best=True).busy == pytest.approx(1 / 0.1194)
+    assert 1 / time_left(measured, reduced, 1 / 4.56, best=True).busy == pytest.approx(1 / 0.1194)
 
 
 def test_idle_units_leave_the_papers_value() -> None:
@@ -244,8 +244,8 @@ def test_the_expected_time_lies_between_no_overlap_and_all(
     now: float, other: float, left: float, waiting: float, best: bool
 ) -> None:
     measured = utilisations(made.profile({f"dram__throughput{PCT}": now, f"lts__throughput{PCT}": other}))
-    relief = [Relief(resource="DRAM", remaining=left, remaining_best=left)]
-    found = time_left(measured, relief, waiting, best=best)
+    reduced = [ReducedLoad(resource="DRAM", remaining=left, remaining_best=left)]
+    found = time_left(measured, reduced, waiting, best=best)
     assert found.busy <= found.busy_now <= 1
     assert found.overlapped <= found.expected * (1 + 1e-9) <= found.apart * (1 + 1e-9) ** 2
     assert found.overlapped >= found.busy

@@ -18,7 +18,7 @@ from gpadvisor.estimators.latency_hiding import ScopeSamples, hidden_samples, hi
 from gpadvisor.estimators.parallel import issue_ratio, parallel_equation
 from gpadvisor.estimators.ranges import factors
 from gpadvisor.estimators.stall_elimination import elimination_equation
-from gpadvisor.model.advice import Adjustment, Estimate, Match, MeasuredBound, ParallelTarget, Relief
+from gpadvisor.model.advice import Adjustment, Estimate, Match, MeasuredBound, ParallelTarget, ReducedLoad
 from gpadvisor.model.blame import Blame
 
 LOW, HIGH = 1 - RUN_TO_RUN, 1 + RUN_TO_RUN  # both ends allow for times that differ
@@ -342,29 +342,31 @@ def test_a_full_unit_caps_what_leaves_its_load_alone() -> None:
     assert "L1 data is at 99 % of its peak" in estimate.reason
 
 
-def test_a_cure_that_relieves_the_full_unit_is_capped_by_the_next_one() -> None:
-    relief = Relief(resource="L1 data", remaining=0.5, remaining_best=0.25)
+def test_a_cure_that_reduces_the_load_of_the_full_unit_is_capped_by_the_next_one() -> None:
+    reduced = ReducedLoad(resource="L1 data", remaining=0.5, remaining_best=0.25)
     stalled = made.blame(
         made.Row(samples=400, latency=390), made.Row(samples=400, latency=400), made.selected(200)
     )
     context = made.context(stalled, measured=made.profile(FULL_L1))
-    estimate = stall_elimination(context, match(made.region([0]), relieves=(relief,)))
+    estimate = stall_elimination(context, match(made.region([0]), reduced_loads=(reduced,)))
     assert estimate.expected == pytest.approx(1 / (0.9854 * 0.5 + 0.0146 * 0.6), rel=0.03)
     assert estimate.expected < estimate.high < HIGH / (0.9854 * 0.25)
-    small = Relief(resource="L1 data", remaining=0.8, remaining_best=0.5)
-    cut = stall_elimination(context, match(made.region([0]), relieves=(small,)))
+    small = ReducedLoad(resource="L1 data", remaining=0.8, remaining_best=0.5)
+    cut = stall_elimination(context, match(made.region([0]), reduced_loads=(small,)))
     assert cut.expected == pytest.approx(1 / (0.9854 * 0.8 + 0.0146 * 0.6), rel=0.01)
     assert "then units work 79 % of the present time" in cut.reason
 
 
 def test_what_counters_measured_is_the_range() -> None:
-    relief = Relief(resource="L1 data", remaining=168 / 1109, remaining_best=168 / 1109)
+    reduced = ReducedLoad(resource="L1 data", remaining=168 / 1109, remaining_best=168 / 1109)
     bound = MeasuredBound(low=4.0, expected=6.6, high=8.37, reason="1109 M sectors against an ideal of 168 M")
     throttled = made.blame(
         made.Row(samples=780, latency=770), made.Row(samples=180, latency=170), made.selected(40)
     )
     context = made.context(throttled, measured=made.profile(FULL_L1))
-    estimate = stall_elimination(context, match(made.region([0]), measured_bound=bound, relieves=(relief,)))
+    estimate = stall_elimination(
+        context, match(made.region([0]), measured_bound=bound, reduced_loads=(reduced,))
+    )
     assert estimate.paper == pytest.approx(1000 / 220)
     assert (estimate.low, estimate.expected, estimate.high) == pytest.approx((LOW * 4.0, 6.6, HIGH * 8.37))
     assert estimate.reason == "measured: 1109 M sectors against an ideal of 168 M"  # and no second sum

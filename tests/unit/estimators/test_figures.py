@@ -13,11 +13,11 @@ from gpadvisor.estimators.division_words import division_advice, told_divisions
 from gpadvisor.estimators.fast_forms import gone_with_fast_forms
 from gpadvisor.estimators.parallel import parallel
 from gpadvisor.estimators.reuse import steps
-from gpadvisor.estimators.traffic_relief import millions
+from gpadvisor.estimators.traffic_loads import millions
 from gpadvisor.evidence.divisions import integer_divisions
 from gpadvisor.evidence.library_math import math_sequences
 from gpadvisor.evidence.products import product_loops
-from gpadvisor.model.advice import Adjustment, Match, ParallelTarget, Relief, Utilisation
+from gpadvisor.model.advice import Adjustment, Match, ParallelTarget, ReducedLoad, Utilisation
 from gpadvisor.model.language import Language
 
 
@@ -34,7 +34,7 @@ def test_no_unit_works_for_longer_than_the_kernel_runs(percent: float, load: flo
 
 
 def test_what_a_cure_takes_off_a_unit_is_a_share_of_its_load() -> None:
-    found = busiest_after([_unit(104.0)], [Relief(resource="DRAM", remaining=0.5, remaining_best=0.25)])
+    found = busiest_after([_unit(104.0)], [ReducedLoad(resource="DRAM", remaining=0.5, remaining_best=0.25)])
     assert found is not None
     assert found.load == pytest.approx(0.5)
 

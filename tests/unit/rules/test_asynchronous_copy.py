@@ -113,7 +113,7 @@ def test_the_first_architecture_with_asynchronous_copies_has_the_rule() -> None:
     assert isinstance(OPTIMIZER.match(_context(arch="sm_80")), Match)
 
 
-def test_a_full_unit_is_not_relieved_by_waiting_less() -> None:
+def test_waiting_less_takes_no_load_from_a_full_unit() -> None:
     full = {"l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed": 85.0}
     found = OPTIMIZER.match(_context(metrics=full))
     assert isinstance(found, Match)

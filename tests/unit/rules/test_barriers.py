@@ -200,7 +200,7 @@ def test_a_tree_frees_the_load_store_unit_by_what_it_no_longer_executes() -> Non
     context = context_of(listing(TAGGED), rows, counts=counts)
     found = warp_balance.OPTIMIZER.match(context)
     assert isinstance(found, Match)
-    left = {relief.resource: relief.remaining for relief in found.relieves}
+    left = {reduced.resource: reduced.remaining for reduced in found.reduced_loads}
     (part,) = found.adjustments
     assert left[L1_REQUESTS] == pytest.approx(1 - part.expected)
     assert left[ISSUE] > left[L1_REQUESTS]  # what is executed behind the tree stays

@@ -131,7 +131,7 @@ def test_a_factor_may_be_converted_before_it_is_multiplied() -> None:
     assert len(found.loads) == 1
 
 
-def test_the_gain_is_what_the_full_unit_is_relieved_of() -> None:
+def test_the_gain_is_the_load_taken_from_the_full_unit() -> None:
     # Requests fill the unit: as wide as now they fall to 3 in 4, in both directions and wider to a quarter.
     context = _context(_tile(1, 1), {REQUESTS: 100.0, DATA: 40.0, ISSUE: 20.0}, times=1000)
     estimate = OPTIMIZER.estimate(context, _found(context))
@@ -204,7 +204,7 @@ def test_global_operands_go_through_a_shared_tile() -> None:
     assert found.measured_bound is not None
     assert 1.1 < found.measured_bound.low < found.measured_bound.expected < found.measured_bound.high
     # One operand by four values, the other one by one, and both into the tile: 1.5 loads instead of 2.
-    left = {one.resource: one.remaining for one in found.relieves}
+    left = {one.resource: one.remaining for one in found.reduced_loads}
     assert left["L1 requests"] == pytest.approx(0.75)
 
 
@@ -421,7 +421,7 @@ def test_a_filter_is_told_to_keep_more_in_registers() -> None:
     assert shared in _found(context).cure
     assert shared not in _found(product).cure
     assert "fill tiles" in _found(product).cure
-    left = {one.resource: one.remaining for one in _found(context).relieves}
+    left = {one.resource: one.remaining for one in _found(context).reduced_loads}
     assert left["L1 requests"] == pytest.approx((0.75 * 0.5) ** 0.5, rel=0.01)
 
 
@@ -454,10 +454,10 @@ def _constants(address: str) -> KernelContext:
 def test_a_constant_that_all_threads_share_is_loaded_once_for_several_results() -> None:
     # GIVEN a filter whose mask is in constant memory, where nothing counted how often a value is loaded
     found = _found(_constants("R6"))
-    # THEN what is shared is proven by the address alone, and the unit that feeds the constants is relieved
+    # THEN what is shared is proven by the address alone, and constants load their unit less
     assert "two to four results, so that a constant, which all threads share, is loaded once" in found.cure
     assert "2 values for each multiply-add, one of them a constant" in found.advice
-    left = {one.resource: one.remaining for one in found.relieves}
+    left = {one.resource: one.remaining for one in found.reduced_loads}
     assert left["ADU pipe"] == pytest.approx(0.5)
     assert found.measured_bound is not None
     assert 1.3 < found.measured_bound.expected < 2.0

@@ -16,7 +16,7 @@ from gpadvisor.estimators.block_shapes import BlockShape
 from gpadvisor.estimators.constants import RUN_TO_RUN
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import next_block, shape
-from gpadvisor.estimators.row_reliefs import row_reliefs
+from gpadvisor.estimators.row_loads import reduced_by_rows
 from gpadvisor.evidence.launches import freedom
 from gpadvisor.evidence.queries import location_text
 from gpadvisor.model.advice import Match, Rejection
@@ -304,7 +304,9 @@ def test_one_jump_for_four_passes_frees_issue_slots() -> None:
     counts = dict.fromkeys(("before", "load", "use", "back"), (100, 3200))
     for body, left in ((STREAM, [1 - 0.75 / 4]), ("\n".join([STREAM, *[again] * 3]), [])):
         found = _match(loop_unrolling, context_of(listing(_loop(body)), ROWS, counts=counts))
-        assert [(one.resource, one.remaining) for one in found.relieves] == [("issue", one) for one in left]
+        assert [(one.resource, one.remaining) for one in found.reduced_loads] == [
+            ("issue", one) for one in left
+        ]
 
 
 @pytest.mark.parametrize(("percent", "full"), [(88.0, True), (40.0, False)])
@@ -826,10 +828,10 @@ def test_passes_that_rows_of_a_block_take_are_counted_by_loads_of_units(
     assert context.profile is not None
     held = shape(context, context.profile, 100, 256)
     assert held is not None
-    reliefs = row_reliefs(
+    loads_left = reduced_by_rows(
         context, context.profile, BlockShape(block=(32, 8, 1), grid=None, held=held), 32 / 9
     )
-    left = {one.resource: one.remaining for one in reliefs}["L1 data"]
+    left = {one.resource: one.remaining for one in loads_left}["L1 data"]
     full_warps = 9 / 32
     expected = math.sqrt(1 / 3) * full_warps if passes is None else full_warps / passes
     assert left == pytest.approx(expected)

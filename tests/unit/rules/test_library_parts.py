@@ -63,4 +63,4 @@ def test_fast_forms_stand_on_the_same_special_functions() -> None:
     rows = [Row("wait", "use", 100, 90, "special"), *(Row("selected", tag, 10) for tag in ("special", "use"))]
     found = OPTIMIZER.match(context_of(listing(text), rows, counts={"special": (10, 320), "use": (10, 320)}))
     assert isinstance(found, Match)
-    assert "XU pipe" not in {one.resource for one in found.relieves}
+    assert "XU pipe" not in {one.resource for one in found.reduced_loads}

@@ -66,7 +66,7 @@ def test_an_array_in_shared_memory_takes_as_many_instructions() -> None:
     tags = ("spill", "fill", "use")
     counts = dict.fromkeys(tags, (100, 3200))
     found = _match(BY_DATA, _facts(40, 64), block=32, counts=counts, pc_metrics=SECTORS)
-    left = {one.resource: one.remaining for one in found.relieves}
+    left = {one.resource: one.remaining for one in found.reduced_loads}
     assert "issue" not in left
     assert "LSU pipe" not in left
     assert left["L2"] == pytest.approx(1 - 1000 / 1100)
@@ -76,16 +76,16 @@ def test_an_array_in_shared_memory_takes_as_many_instructions() -> None:
 
 def test_stores_pass_l1_and_loads_that_hit_do_not() -> None:
     found = _match(SPILL, _facts(32, 64, 1024), registers=32, block=1024, pc_metrics=SECTORS, metrics=COUNTED)
-    left = {one.resource: one.remaining for one in found.relieves}
+    left = {one.resource: one.remaining for one in found.reduced_loads}
     assert left["L2"] == left["L1 to L2"] == pytest.approx(1 - 600 / 1000)
 
 
 def test_local_memory_that_stays_in_l2_frees_no_dram() -> None:
     found = _match(SPILL, _facts(32, 64, 1024), registers=32, block=1024, pc_metrics=SECTORS, metrics=COUNTED)
-    (dram,) = [one for one in found.relieves if one.resource == "DRAM"]
+    (dram,) = [one for one in found.reduced_loads if one.resource == "DRAM"]
     assert dram.remaining == pytest.approx(400 / 500)  # global accesses moved no more than 400
     assert dram.remaining_best == 0.0
     fewer = COUNTED | {"dram__sectors_read.sum": 250.0}
     found = _match(SPILL, _facts(32, 64, 1024), registers=32, block=1024, pc_metrics=SECTORS, metrics=fewer)
-    (dram,) = [one for one in found.relieves if one.resource == "DRAM"]
+    (dram,) = [one for one in found.reduced_loads if one.resource == "DRAM"]
     assert dram.remaining == 1.0

@@ -49,7 +49,7 @@ def test_all_that_staging_costs_counts_and_the_load_stays() -> None:
     assert isinstance(found, Match)
     assert found.cure.startswith("Take the array in shared memory out, and keep its values in registers")
     assert sorted(row for region in found.regions for row in region.rows.tolist()) == [1, 2, 3]
-    left = {relief.resource: relief.remaining for relief in found.relieves}
+    left = {reduced.resource: reduced.remaining for reduced in found.reduced_loads}
     assert left[L1_REQUESTS] == pytest.approx(0.5)  # two of four accesses
 
 

@@ -107,7 +107,7 @@ def test_what_local_memory_puts_on_the_units_goes_with_the_array() -> None:
     metrics = {"memory_l2_theoretical_sectors_local": {"fill": 900.0}, SECTORS: {"store": 100.0}}
     code = listing(ARRAY, facts=_facts(26))
     found = _match(register_reuse, context_of(code, rows, registers=26, pc_metrics=metrics))
-    left = {one.resource: one.remaining for one in found.relieves}
+    left = {one.resource: one.remaining for one in found.reduced_loads}
     assert [left[name] for name in ("DRAM", "L2", "L1 to L2")] == pytest.approx([0.1] * 3)
 
 
@@ -445,8 +445,8 @@ def test_what_a_double_division_calls_goes_with_it(divisor: str, left: float) ->
     """
     counts = {"loads": (10, 320), "calls": (1000, 32000), "rare": (1000, 32000)}
     context = context_of(listing(code), [Row("wait", "rare", 50)], counts=counts)
-    relief = {one.resource: one.remaining for one in _match(fast_math, context).relieves}
-    assert relief["FP64 pipe"] == pytest.approx(left, abs=0.1)
+    reduced = {one.resource: one.remaining for one in _match(fast_math, context).reduced_loads}
+    assert reduced["FP64 pipe"] == pytest.approx(left, abs=0.1)
 
 
 def test_no_fast_math_where_code_is_too_large_already() -> None:

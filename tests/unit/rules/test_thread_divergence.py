@@ -192,7 +192,7 @@ def test_idle_shared_accesses_free_the_data_stage() -> None:
         },
     )
     found = _match(context)
-    left = {relief.resource: relief.remaining for relief in found.relieves}
+    left = {reduced.resource: reduced.remaining for reduced in found.reduced_loads}
     assert left["L1 data"] == pytest.approx(1 - 0.75 * 28 / 32)
 
 

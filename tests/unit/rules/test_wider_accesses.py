@@ -114,7 +114,7 @@ def test_addresses_that_only_removed_accesses_need_go_too() -> None:
         pc_metrics={SECTORS: {"a": 4000, "b": 1000, "c": 1000}},
         metrics={REQUESTS: 95.0},
     )
-    left = {relief.resource: relief.remaining for relief in _match(context).relieves}
+    left = {reduced.resource: reduced.remaining for reduced in _match(context).reduced_loads}
     assert left["issue"] == pytest.approx(1 - 3 / 7)  # the load, its LEA and its IADD3
     assert left["L1 requests"] == pytest.approx(2 / 3)
 
@@ -272,7 +272,7 @@ def test_values_behind_a_test_of_the_one_before_come_with_it() -> None:
     assert found.cure == (
         "Use loads of 8 bytes in front of the tests between them, where the address is aligned to that."
     )
-    assert {relief.resource: relief.remaining for relief in found.relieves}["L1 requests"] == 0.5
+    assert {reduced.resource: reduced.remaining for reduced in found.reduced_loads}["L1 requests"] == 0.5
 
 
 def test_values_behind_a_test_through_an_address_that_changes_stay_apart() -> None:

@@ -19,7 +19,7 @@ from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.estimators.constants import MODEL_OFF
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.queries import kernel_scope
-from gpadvisor.model.advice import Estimate, Match, Region, Relief
+from gpadvisor.model.advice import Estimate, Match, ReducedLoad, Region
 from gpadvisor.model.profile import Evidence, MetricValue, PcSamples
 from gpadvisor.model.stalls import stall_reason
 from gpadvisor.pipeline.limits import EstimateLimits, within_limits
@@ -298,8 +298,8 @@ def test_a_promise_beyond_the_bound_is_lowered_to_it_and_told() -> None:
 @pytest.mark.parametrize("unit", ["DRAM", "LSU pipe", "ADU pipe", "issue"])
 def test_less_work_for_a_pipe_or_dram_has_no_bound_in_the_model(unit: str) -> None:
     """The model takes the bytes and the instructions as they are for the least."""
-    relieved = Relief(resource=unit, remaining=0.9, remaining_best=0.9)
-    over = limited(1.5 * made().bound(Benefit.MEMLP), relieves=(relieved,))
+    reduced = ReducedLoad(resource=unit, remaining=0.9, remaining_best=0.9)
+    over = limited(1.5 * made().bound(Benefit.MEMLP), reduced_loads=(reduced,))
     assert over.cap is None or over.cap.limit != GPUPERF
 
 

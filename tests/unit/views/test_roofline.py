@@ -21,7 +21,7 @@ from gpadvisor.advice import NO_THRESHOLDS, advise_kernel
 from gpadvisor.advice.evaluate import EstimatedMatch
 from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.model.advice import Estimate, Match, Relief
+from gpadvisor.model.advice import Estimate, Match, ReducedLoad
 from gpadvisor.model.profile import Evidence, MetricValue, PcSamples
 from gpadvisor.pipeline.limits import EstimateLimits, within_limits
 from gpadvisor.rules import OPTIMIZERS
@@ -363,10 +363,10 @@ def test_what_makes_it_doubtful_is_said() -> None:
     assert "50.0 % of the counter" in " ".join(apart.notes)
 
 
-def proposal(code: str, expected: float, *relieves: str) -> Proposal:
+def proposal(code: str, expected: float, *reduced_loads: str) -> Proposal:
     estimate = Estimate(low=1.0, expected=expected, high=expected, paper=None, equation="", reasons=())
-    reliefs = tuple(Relief(resource=one, remaining=0.5, remaining_best=0.5) for one in relieves)
-    return Proposal(code=code, name=code, speedup=estimate, relieves=reliefs, places=frozenset())
+    loads_left = tuple(ReducedLoad(resource=one, remaining=0.5, remaining_best=0.5) for one in reduced_loads)
+    return Proposal(code=code, name=code, speedup=estimate, reduced_loads=loads_left, places=frozenset())
 
 
 def test_the_suggestion_is_the_one_that_raises_the_nearest_ceiling() -> None:
@@ -401,11 +401,11 @@ def test_a_simulated_run_says_so_of_its_counters_and_asks_for_no_section() -> No
 LSU = "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained"
 
 
-def finding(code: str, expected: float, *relieves: str) -> EstimatedMatch:
-    one = proposal(code, expected, *relieves)
+def finding(code: str, expected: float, *reduced_loads: str) -> EstimatedMatch:
+    one = proposal(code, expected, *reduced_loads)
     return EstimatedMatch(
         optimizer=next(rule for rule in OPTIMIZERS if rule.code == code),
-        match=Match(title=code, advice=code, regions=(), relieves=one.relieves),
+        match=Match(title=code, advice=code, regions=(), reduced_loads=one.reduced_loads),
         estimate=one.speedup,
         matched_samples=1000,
         matched_latency=0,
@@ -436,18 +436,18 @@ def test_a_promise_beyond_a_ceiling_that_stays_is_lowered_to_it_and_told() -> No
 
 
 def test_a_ceiling_is_of_a_change_that_leaves_its_load_as_it_is() -> None:
-    def kept(metric: str, *relieves: Relief, relaunched: bool = False) -> str | None:
+    def kept(metric: str, *reduced_loads: ReducedLoad, relaunched: bool = False) -> str | None:
         others = {name: value for name, value in SCALARS.items() if LSU not in name}
         above = made(kernel({**others, metric: 80.0})).ceilings
-        found = left_alone(above, relieves, relaunched=relaunched)
+        found = left_alone(above, reduced_loads, relaunched=relaunched)
         return None if found is None else found.name
 
     elapsed, active = f"{LSU}_elapsed", f"{LSU}_active"
-    perhaps = Relief(resource="LSU pipe", remaining=1.0, remaining_best=0.5)
-    fewer = Relief(resource="issue", remaining=0.5, remaining_best=0.5)
-    other = Relief(resource="ALU pipe", remaining=0.5, remaining_best=0.5)
+    perhaps = ReducedLoad(resource="LSU pipe", remaining=1.0, remaining_best=0.5)
+    fewer = ReducedLoad(resource="issue", remaining=0.5, remaining_best=0.5)
+    other = ReducedLoad(resource="ALU pipe", remaining=0.5, remaining_best=0.5)
     assert kept(elapsed) == "LSU pipe"
-    assert kept(elapsed, perhaps) != "LSU pipe", "it may be relieved"
+    assert kept(elapsed, perhaps) != "LSU pipe", "its load may fall"
     assert kept(elapsed, fewer) != "LSU pipe", "instructions go, and of which pipe is not known"
     assert kept(elapsed, fewer, other) == "LSU pipe"
     assert kept(elapsed, relaunched=True) == "LSU pipe"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the model's benefits a change saves: by the samples that it is about, and by what it relieves."""
+"""Which of the model's benefits a change saves: by its samples, and by the loads that it reduces."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 
 from gpadvisor.estimators.caps import remaining
 from gpadvisor.estimators.utilisation import DRAM, ISSUE, MEMORY_RESOURCES, PIPE_UNITS, PIPES
-from gpadvisor.model.advice import Match, Relief
+from gpadvisor.model.advice import Match, ReducedLoad
 from gpadvisor.model.blame import Blame
 from gpadvisor.views.potential.build import benefit_of
 from gpadvisor.views.potential.model import Benefit
 
-_RELIEVED: Final = {
+_BENEFIT_OF_UNIT: Final = {
     **dict.fromkeys(MEMORY_RESOURCES, Benefit.MEMLP),
     **dict.fromkeys((ISSUE, *PIPES.values()), Benefit.FP),
 }
@@ -22,12 +22,12 @@ _RELIEVED: Final = {
 
 
 def saves(match: Match, blame: Blame | None) -> tuple[Benefit, ...]:
-    """What a change is about: the benefit of most of its samples, and those of the units that it relieves."""
+    """What a change is about: the benefit of most of its samples, and those of units with less load."""
     most = (benefit for benefit, _ in _spent(match, blame).most_common(1))
-    return tuple(dict.fromkeys((*most, *_relieved(match.relieves))))
+    return tuple(dict.fromkeys((*most, *_of_units(match.reduced_loads))))
 
 
-def bounding(match: Match, relieves: Sequence[Relief], blame: Blame | None) -> tuple[Benefit, ...]:
+def bounding(match: Match, reduced_loads: Sequence[ReducedLoad], blame: Blame | None) -> tuple[Benefit, ...]:
     """All benefits that a change has a part in, whose bound is its own; nothing where none is.
 
     A launch has no bound in the model, nor has a change that takes load off a pipe, the issue slots or DRAM:
@@ -35,13 +35,13 @@ def bounding(match: Match, relieves: Sequence[Relief], blame: Blame | None) -> t
 
     Args:
         match: what was found.
-        relieves: loads that the change lowers.
+        reduced_loads: loads that the change lowers.
         blame: of the kernel.
     """
-    least = (relieve for relieve in relieves if relieve.resource in {DRAM, ISSUE, *PIPE_UNITS})
-    if match.parallel is not None or any(relief.remaining_best < 1 for relief in least):
+    least = (reduced for reduced in reduced_loads if reduced.resource in {DRAM, ISSUE, *PIPE_UNITS})
+    if match.parallel is not None or any(reduced.remaining_best < 1 for reduced in least):
         return ()
-    return tuple(dict.fromkeys((*_spent(match, blame), *_relieved(relieves))))
+    return tuple(dict.fromkeys((*_spent(match, blame), *_of_units(reduced_loads))))
 
 
 def _spent(match: Match, blame: Blame | None) -> Counter[Benefit]:
@@ -58,5 +58,7 @@ def _spent(match: Match, blame: Blame | None) -> Counter[Benefit]:
     return spent
 
 
-def _relieved(relieves: Sequence[Relief]) -> tuple[Benefit, ...]:
-    return tuple(_RELIEVED[name] for name in _RELIEVED if remaining(name, relieves, best=True) < 1)
+def _of_units(reduced_loads: Sequence[ReducedLoad]) -> tuple[Benefit, ...]:
+    return tuple(
+        _BENEFIT_OF_UNIT[name] for name in _BENEFIT_OF_UNIT if remaining(name, reduced_loads, best=True) < 1
+    )

@@ -9,7 +9,7 @@ from typing import Final
 
 from gpadvisor.estimators.caps import remaining
 from gpadvisor.estimators.utilisation import ISSUE, PIPE_UNITS
-from gpadvisor.model.advice import Estimate, Relief
+from gpadvisor.model.advice import Estimate, ReducedLoad
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.views.roofline.model import Ceiling, CeilingKind, CountedAccess, Roofline
 
@@ -24,7 +24,7 @@ class Proposal:
     code: str
     name: str
     speedup: Estimate | None
-    relieves: tuple[Relief, ...]  # loads that it lowers
+    reduced_loads: tuple[ReducedLoad, ...]  # loads that it lowers
     places: frozenset[tuple[FunctionId, int]]  # the instructions that it is about
 
 
@@ -37,22 +37,22 @@ class Capped:
 
 
 def left_alone(
-    ceilings: Sequence[Ceiling], relieves: Sequence[Relief], *, relaunched: bool = False
+    ceilings: Sequence[Ceiling], reduced_loads: Sequence[ReducedLoad], *, relaunched: bool = False
 ) -> Ceiling | None:
     """The nearest ceiling of a change's kind: one whose load it leaves as it is, even at its best.
 
     Args:
         ceilings: of the kernel.
-        relieves: loads that the change lowers. Pipes are known by name or not at all: where instructions go
-            and no pipe is named, any of them may be relieved.
+        reduced_loads: loads that the change lowers. Pipes are known by name or not at all: where
+            instructions go and no pipe is named, the load of any may fall.
         relaunched: whether the launch changes: a use of the busy SMs alone says nothing about the idle ones.
     """
-    gone = any(relieve.resource == ISSUE and relieve.remaining_best < 1 for relieve in relieves)
-    unnamed = gone and not any(relief.resource in PIPE_UNITS for relief in relieves)
+    gone = any(reduced.resource == ISSUE and reduced.remaining_best < 1 for reduced in reduced_loads)
+    unnamed = gone and not any(reduced.resource in PIPE_UNITS for reduced in reduced_loads)
     result = (
         ceiling
         for ceiling in ceilings
-        if all(remaining(unit, relieves, best=True) == 1 for unit in ceiling.relieved_by)
+        if all(remaining(unit, reduced_loads, best=True) == 1 for unit in ceiling.relieved_by)
         and not (unnamed and ceiling.kind is CeilingKind.PIPE)
         and not (relaunched and ceiling.source.endswith("_active"))
     )
@@ -61,7 +61,7 @@ def left_alone(
 
 def raises(proposal: Proposal, ceiling: Ceiling) -> bool:
     """Whether a suggestion takes load off the unit of a ceiling."""
-    return any(remaining(unit, proposal.relieves, best=False) < 1 for unit in ceiling.relieved_by)
+    return any(remaining(unit, proposal.reduced_loads, best=False) < 1 for unit in ceiling.relieved_by)
 
 
 def follows(roofline: Roofline, proposals: Sequence[Proposal]) -> Proposal | None:
@@ -76,7 +76,7 @@ def answers(access: CountedAccess, proposals: Sequence[Proposal]) -> Proposal | 
     """The suggestion about an access."""
     position = (access.function, access.index)
     return next(
-        (proposal for proposal in proposals if position in proposal.places and proposal.relieves), None
+        (proposal for proposal in proposals if position in proposal.places and proposal.reduced_loads), None
     )
 
 

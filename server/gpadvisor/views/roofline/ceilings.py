@@ -29,7 +29,7 @@ from gpadvisor.views.roofline.model import Ceiling, CeilingKind, Figure, Level, 
 NOTABLE: Final = 0.4
 """Of its peak: a pipe that is used less is no ceiling to speak of."""
 
-RELIEVED_BY: Final[Mapping[Level, frozenset[str]]] = {
+LEVEL_UNIT_NAMES: Final[Mapping[Level, frozenset[str]]] = {
     Level.L1_TAGS: frozenset({L1, L1_DATA}),
     Level.L1_SECTORS: frozenset({L1, L1_DATA}),
     Level.SHARED: frozenset({L1, L1_DATA}),
@@ -87,7 +87,7 @@ def _levels(points: Sequence[Point], height: float) -> Iterable[Ceiling]:
                 point.use,
                 height,
                 f"{point.transactions.source}, of {point.peak.source}",
-                RELIEVED_BY[point.level],
+                LEVEL_UNIT_NAMES[point.level],
             )
 
 

@@ -75,7 +75,7 @@ class Ceiling:
     use: float  # share of the peak that the kernel uses
     height: float  # warp instructions per second at which it would be reached with this mix of instructions
     source: str
-    relieved_by: frozenset[str]  # names of the units whose relief raises it, as suggestions name them
+    relieved_by: frozenset[str]  # of the units whose load it is about, as suggestions name them
 
     @property
     def factor(self) -> float:

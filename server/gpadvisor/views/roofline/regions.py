@@ -18,7 +18,7 @@ from gpadvisor.model.ids import LoopId, SourceLocation
 from gpadvisor.model.profile import EXTERNAL, KernelProfile
 from gpadvisor.model.program import Function
 from gpadvisor.views.columns import Columns, Values
-from gpadvisor.views.roofline.ceilings import RELIEVED_BY
+from gpadvisor.views.roofline.ceilings import LEVEL_UNIT_NAMES
 from gpadvisor.views.roofline.model import (
     LANES,
     Ceiling,
@@ -238,7 +238,7 @@ def _memory(
         peak = peaks.get(level)
         if moved and peak is not None:
             use = moved / seconds / peak.value
-            yield _modelled(level.value, CeilingKind.MEMORY, use, height, RELIEVED_BY[level])
+            yield _modelled(level.value, CeilingKind.MEMORY, use, height, LEVEL_UNIT_NAMES[level])
 
 
 def _pipes(rows: Columns) -> Mapping[str, Rows]:

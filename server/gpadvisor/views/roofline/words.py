@@ -186,12 +186,12 @@ def _suggested(roofline: Roofline, proposals: Sequence[Proposal]) -> Iterator[st
     proposal, nearest = follows(roofline, proposals), roofline.nearest
     if proposal is not None:
         promise = "" if proposal.speedup is None else f", {gain(proposal.speedup)}"
-        yield f"Suggested: {proposal.name} ({proposal.code}){promise}{_relieved(roofline, proposal)}."
+        yield f"Suggested: {proposal.name} ({proposal.code}){promise}{_lowered_ceilings(roofline, proposal)}."
     elif nearest is not None and nearest.use >= NEAR:
         yield f"No suggestion takes load off it ({nearest.name})."
 
 
-def _relieved(roofline: Roofline, proposal: Proposal) -> str:
+def _lowered_ceilings(roofline: Roofline, proposal: Proposal) -> str:
     """Why a suggestion promises more than ceilings allow: less goes through all of those."""
     promised = 1.0 if proposal.speedup is None else proposal.speedup.expected
     units = dict.fromkeys(

@@ -20,7 +20,7 @@ from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.measured import Values, executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.evidence.traffic import SHARED_PASSES, kernel_traffic
-from gpadvisor.model.advice import Relief
+from gpadvisor.model.advice import ReducedLoad
 from gpadvisor.model.blame import NO_INDEX
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import Pipe
@@ -34,7 +34,7 @@ Shares = Mapping[CodePlace, float]
 
 def freed(
     context: KernelContext, gone: Shares, best: Shares | None = None, elsewhere: Collection[CodePlace] = ()
-) -> tuple[Relief, ...]:
+) -> tuple[ReducedLoad, ...]:
     """What a cure that removes instructions frees; nothing where executions are not known.
 
     Args:
@@ -61,7 +61,7 @@ def freed(
                 went = share[indices] if resource == ISSUE else _with(share, moved)[indices]
                 sums[resource] += float((went * function_weights[indices]).sum())
     return tuple(
-        Relief(
+        ReducedLoad(
             resource=resource,
             remaining=max(1 - expected[resource] / load, constants.ANY_LOAD),
             remaining_best=max(1 - most[resource] / load, 0.0),
@@ -71,12 +71,12 @@ def freed(
     )
 
 
-def freed_with_passes(context: KernelContext, gone: Shares, best: Shares) -> tuple[Relief, ...]:
+def freed_with_passes(context: KernelContext, gone: Shares, best: Shares) -> tuple[ReducedLoad, ...]:
     """The same, and the passes through L1 that accesses of shared memory take, where those were counted."""
     return (*freed(context, gone, best), *_passes_freed(context, gone, best))
 
 
-def _passes_freed(context: KernelContext, gone: Shares, best: Shares) -> tuple[Relief, ...]:
+def _passes_freed(context: KernelContext, gone: Shares, best: Shares) -> tuple[ReducedLoad, ...]:
     if context.profile is None:
         return ()
     traffic = kernel_traffic(context.program, context.kernel, context.profile)
@@ -91,7 +91,7 @@ def _passes_freed(context: KernelContext, gone: Shares, best: Shares) -> tuple[R
     if not most:
         return ()
     return (
-        Relief(
+        ReducedLoad(
             resource=L1_DATA,
             remaining=1 - expected / traffic.l1_wavefronts,
             remaining_best=1 - most / traffic.l1_wavefronts,
@@ -114,10 +114,10 @@ def _with(shares: Values, moved: Sequence[int]) -> Values:
     return result
 
 
-def fewer_warps(share: float) -> tuple[Relief, ...]:
+def fewer_warps(share: float) -> tuple[ReducedLoad, ...]:
     """What is left of everything that counts warp instructions, if a share of them is left."""
     return tuple(
-        Relief(resource=resource, remaining=share, remaining_best=share)
+        ReducedLoad(resource=resource, remaining=share, remaining_best=share)
         for resource in (ISSUE, L1_REQUESTS, *PIPES.values())
     )
 

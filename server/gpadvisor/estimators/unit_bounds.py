@@ -8,7 +8,7 @@ from typing import Final
 
 from gpadvisor.estimators.caps import busiest_after, unit_text
 from gpadvisor.estimators.utilisation import L1_DATA, L1_REQUESTS, PIPES
-from gpadvisor.model.advice import MeasuredBound, Relief, Utilisation
+from gpadvisor.model.advice import MeasuredBound, ReducedLoad, Utilisation
 from gpadvisor.model.figures import percent
 from gpadvisor.model.instruction import Pipe
 
@@ -20,7 +20,7 @@ L1_UNITS: Final = (L1_DATA, L1_REQUESTS, LSU_PIPE)
 """What accesses load on their way through L1, whose load as a whole follows that of its parts."""
 
 
-def relieved_bound(
+def unit_bound(
     measured: Sequence[Utilisation], least: Left, expected: Left, most: Left, what: str
 ) -> MeasuredBound | None:
     """The ends of a range from three outcomes of a cure; None where no unit was measured.
@@ -36,7 +36,8 @@ def relieved_bound(
         what: the change, in words.
     """
     current, low, then, high = (
-        busiest_after(measured, as_reliefs(remaining, remaining)) for remaining in ({}, least, expected, most)
+        busiest_after(measured, as_reduced_loads(remaining, remaining))
+        for remaining in ({}, least, expected, most)
     )
     if current is None or low is None or then is None or high is None or not current.load:
         return None
@@ -52,10 +53,10 @@ def relieved_bound(
     )
 
 
-def as_reliefs(expected: Left, most: Left) -> tuple[Relief, ...]:
+def as_reduced_loads(expected: Left, most: Left) -> tuple[ReducedLoad, ...]:
     """The same for the caps of the other estimates."""
     return tuple(
-        Relief(resource=name, remaining=share, remaining_best=min(share, most.get(name, share)))
+        ReducedLoad(resource=name, remaining=share, remaining_best=min(share, most.get(name, share)))
         for name, share in expected.items()
         if share < 1.0
     )

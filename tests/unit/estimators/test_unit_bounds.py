@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests import hand_made as made
 
-from gpadvisor.estimators.relieved import relieved_bound
+from gpadvisor.estimators.unit_bounds import unit_bound
 from gpadvisor.estimators.utilisation import utilisations, while_active
 from gpadvisor.model.profile import KernelProfile
 
@@ -18,7 +18,7 @@ WHOLE = "l1tex__throughput.avg.pct_of_peak_sustained_active"
 
 def _expected(profile: KernelProfile, left: float) -> float:
     measured = while_active(profile, utilisations(profile))
-    bound = relieved_bound(measured, *[{"L1 requests": left}] * 3, "fewer loads")
+    bound = unit_bound(measured, *[{"L1 requests": left}] * 3, "fewer loads")
     assert bound is not None
     return bound.expected
 

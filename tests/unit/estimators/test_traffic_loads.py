@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.optimizer_values import context_of, listing
 
-from gpadvisor.estimators.traffic_relief import reliefs
+from gpadvisor.estimators.traffic_loads import loads_left
 from gpadvisor.evidence.traffic import kernel_traffic
 
 SECTORS = "memory_l2_theoretical_sectors_global"
@@ -25,7 +25,7 @@ def _left(loads: dict[str, float]) -> dict[str, float]:
     assert context.profile is not None
     traffic = kernel_traffic(context.program, context.kernel, context.profile)
     assert traffic is not None
-    return {one.resource: one.remaining for one in reliefs(context.profile, traffic)}
+    return {one.resource: one.remaining for one in loads_left(context.profile, traffic)}
 
 
 def test_scattered_stores_fill_the_way_to_l2() -> None:

@@ -10,14 +10,14 @@ from gpadvisor.estimators.block_shapes import BlockShape, Size
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.counted_accesses import Sectors, behind_l1, in_dram, requests_per_cycle
 from gpadvisor.estimators.passes import passes_of_a_request
-from gpadvisor.estimators.reliefs import fewer_warps
-from gpadvisor.estimators.relieved import as_reliefs
+from gpadvisor.estimators.reduced_loads import fewer_warps
+from gpadvisor.estimators.unit_bounds import as_reduced_loads
 from gpadvisor.estimators.utilisation import DRAM, L1, L1_DATA, L1_TO_L2, L2
 from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.measured import executed_threads
 from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.evidence.traffic import kernel_traffic
-from gpadvisor.model.advice import Relief
+from gpadvisor.model.advice import ReducedLoad
 from gpadvisor.model.instruction import MemorySpace
 from gpadvisor.model.machine import SECTOR_BYTES, SECTORS_PER_LINE, WARP
 from gpadvisor.model.profile import KernelProfile
@@ -27,14 +27,14 @@ _WORDS: Final = 8
 _GLOBAL: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC})
 
 
-def row_reliefs(
+def reduced_by_rows(
     context: KernelContext, profile: KernelProfile, new: BlockShape, lanes: float
-) -> tuple[Relief, ...]:
+) -> tuple[ReducedLoad, ...]:
     """What full warps and longer rows take off the units; the bytes that are asked for stay."""
     remaining = dict.fromkeys((warp.resource for warp in fewer_warps(1.0)), 1 / lanes) if lanes > 1 else {}
     traffic = kernel_traffic(context.program, context.kernel, profile)
     if traffic is None and lanes > 1:
-        return (*as_reliefs(remaining, remaining), *_uncounted(context, profile, new.block, lanes))
+        return (*as_reduced_loads(remaining, remaining), *_uncounted(context, profile, new.block, lanes))
     longer = new.block[0] > profile.launch.block[0] or is_along_y(new)
     if longer and traffic is not None and traffic.sectors:
         fewest = min(traffic.ideal_sectors, _asked_sectors(context, profile) or traffic.ideal_sectors)
@@ -42,7 +42,7 @@ def row_reliefs(
         if traffic.requests and traffic.l1_wavefronts:
             passes = max(traffic.requests / lanes, fewest / SECTORS_PER_LINE) + traffic.wavefronts_shared
             remaining |= dict.fromkeys((L1, L1_DATA), min(1.0, passes / traffic.l1_wavefronts))
-    return as_reliefs(remaining, remaining)
+    return as_reduced_loads(remaining, remaining)
 
 
 def is_along_y(new: BlockShape) -> bool:
@@ -50,7 +50,9 @@ def is_along_y(new: BlockShape) -> bool:
     return new.block[1] > 1 and new.block[0] < WARP
 
 
-def _uncounted(context: KernelContext, profile: KernelProfile, new: Size, lanes: float) -> tuple[Relief, ...]:
+def _uncounted(
+    context: KernelContext, profile: KernelProfile, new: Size, lanes: float
+) -> tuple[ReducedLoad, ...]:
     """What full warps and longer rows take off the memory where nobody counted it by access.
 
     A request takes a pass of L1 for each row of the block that is in its warp, unless the loads of units say
@@ -73,7 +75,7 @@ def _uncounted(context: KernelContext, profile: KernelProfile, new: Size, lanes:
         behind = behind_l1(profile, needed, requests)
         counted_left = {L1_TO_L2: behind, L2: behind, DRAM: in_dram(profile, needed, requests)}
         expected |= {name: min(share, expected[name]) for name, share in counted_left.items()}
-    return as_reliefs(expected, {name: min(share, expected[name]) for name, share in best.items()})
+    return as_reduced_loads(expected, {name: min(share, expected[name]) for name, share in best.items()})
 
 
 def _asked_sectors(context: KernelContext, profile: KernelProfile) -> float | None:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
-from gpadvisor.estimators.reliefs import fewer_warps, freed, freed_with_passes
+from gpadvisor.estimators.reduced_loads import fewer_warps, freed, freed_with_passes
 from gpadvisor.estimators.utilisation import ISSUE, L1_DATA, L1_REQUESTS
-from gpadvisor.model.advice import Match, Relief
+from gpadvisor.model.advice import Match, ReducedLoad
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.rules import loop_unrolling, strength_reduction, thread_increase
@@ -26,8 +26,8 @@ WAITS = (
 ISSUED = tuple(Row("selected", tag, 100) for tag in TAGS)
 
 
-def _by_name(reliefs: tuple[Relief, ...]) -> dict[str, float]:
-    return {relief.resource: pytest.approx(relief.remaining) for relief in reliefs}
+def _by_name(loads_left: tuple[ReducedLoad, ...]) -> dict[str, float]:
+    return {reduced.resource: pytest.approx(reduced.remaining) for reduced in loads_left}
 
 
 def test_shares_are_of_executed_instructions() -> None:
@@ -75,7 +75,7 @@ def test_removed_conversions_lift_the_limit_of_the_schedulers() -> None:
     context = context_of(listing(EXCURSION), (*WAITS, *ISSUED), metrics=busy)
     found = strength_reduction.OPTIMIZER.match(context)
     assert isinstance(found, Match)
-    assert _by_name(found.relieves)[ISSUE] == 1 - 2 / 6
+    assert _by_name(found.reduced_loads)[ISSUE] == 1 - 2 / 6
     estimate = strength_reduction.OPTIMIZER.estimate(context, found)
     assert 1 / 0.8 < estimate.expected < 1 / (0.8 * 4 / 6)
     assert "then units work 53 % of the present time" in estimate.reason
@@ -91,7 +91,7 @@ def test_an_unrolled_loop_counts_and_jumps_less() -> None:
     context = context_of(listing(text), (*rows, *(Row("selected", tag, 100) for tag in tags)))
     found = loop_unrolling.OPTIMIZER.match(context)
     assert isinstance(found, Match)
-    assert _by_name(found.relieves)[ISSUE] == 1 - 0.75 * 3 / 5
+    assert _by_name(found.reduced_loads)[ISSUE] == 1 - 0.75 * 3 / 5
 
 
 def test_partial_warps_become_full_ones() -> None:
@@ -100,7 +100,7 @@ def test_partial_warps_become_full_ones() -> None:
     context = context_of(listing(index + guard + EXCURSION), (*WAITS, *ISSUED), block=16)
     found = thread_increase.OPTIMIZER.match(context)
     assert isinstance(found, Match)
-    assert _by_name(found.relieves)[ISSUE] == 0.5
+    assert _by_name(found.reduced_loads)[ISSUE] == 0.5
 
 
 def test_loads_that_go_free_the_queue_of_requests() -> None:

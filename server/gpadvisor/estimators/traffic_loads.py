@@ -18,7 +18,7 @@ from gpadvisor.estimators.utilisation import (
     utilisations,
 )
 from gpadvisor.evidence.traffic import Traffic
-from gpadvisor.model.advice import Adjustment, Relief, Utilisation
+from gpadvisor.model.advice import Adjustment, ReducedLoad, Utilisation
 from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.profile import Evidence, KernelProfile
 
@@ -52,7 +52,7 @@ def load_words(unit: Utilisation) -> str:
     )
 
 
-def reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
+def loads_left(profile: KernelProfile, traffic: Traffic) -> tuple[ReducedLoad, ...]:
     """How much of each unit's load is left when every access takes its fewest transactions.
 
     Behind L1, at worst each sector that is still asked for gets through to it; at best caches keep the share
@@ -63,7 +63,7 @@ def reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
     wavefronts, after = traffic.l1_wavefronts, traffic.ideal_l1_wavefronts
     if wavefronts > after * constants.ABOUT and after > 0:
         result.append(
-            Relief(resource=L1_DATA, remaining=after / wavefronts, remaining_best=after / wavefronts)
+            ReducedLoad(resource=L1_DATA, remaining=after / wavefronts, remaining_best=after / wavefronts)
         )
     sectors_kept = traffic.ideal_sectors / traffic.sectors if traffic.sectors else 1.0
     behind_l1, dram = traffic.l2_sectors(profile), traffic.dram_sectors(profile)
@@ -80,7 +80,7 @@ def reliefs(profile: KernelProfile, traffic: Traffic) -> tuple[Relief, ...]:
             if resource in inwards:
                 sent = traffic.sent_left(moved)
                 remaining, best = min(remaining, sent), min(best, sent)
-            result.append(Relief(resource=resource, remaining=remaining, remaining_best=best))
+            result.append(ReducedLoad(resource=resource, remaining=remaining, remaining_best=best))
     return tuple(result)
 
 
