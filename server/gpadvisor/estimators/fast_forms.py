@@ -17,6 +17,7 @@ from gpadvisor.evidence.patterns import (
     DIVISION_BY_CONSTANT,
     DOUBLE_DIVISION,
     FLOAT_BY_CONSTANT,
+    RECIPROCAL,
     CodeSequence,
 )
 from gpadvisor.model.ids import FunctionId
@@ -25,9 +26,12 @@ from gpadvisor.model.program import Function
 
 FAST: Final = {
     "float division": "__fdividef",
+    RECIPROCAL: "__fdividef",
     "square root": "-prec-sqrt=false",
     "expf": "__expf",
     "logf": "__logf",
+    "log2f": "__log2f",
+    "tanhf": "__tanhf, before CUDA 13 tanh.approx.f32 of PTX",
     "powf": "__powf",
     "sinf/cosf": "__sinf and __cosf",
     "sinf/cosf slow path": "__sinf and __cosf",
@@ -36,13 +40,16 @@ FAST: Final = {
 }
 
 
-_KEPT: Final = {
+KEPT: Final = {
     # Instructions of the fast form, from its machine code: an approximation with its scaling.
     "float division": 4,
+    RECIPROCAL: 3,
     "square root": 2,
-    "expf": 3,
-    "logf": 3,
-    "powf": 4,
+    "expf": 2,
+    "logf": 2,
+    "log2f": 1,
+    "powf": 3,
+    "tanhf": 1,
     "sinf/cosf": 2,
     "sinf/cosf slow path": 0,
     # A product with the reciprocal.
@@ -74,11 +81,11 @@ def gone_with_fast_forms(
     by_id = {function.id: function for function in functions}
     for function, sequences in inline.items():
         for sequence in sequences:
-            remaining = _KEPT.get(sequence.kind)
+            remaining = KEPT.get(sequence.kind)
             if remaining is not None:
                 share = 1.0 if sequence.kind in FAST else doubles
                 replaced.update({(function, index): share for index in sequence.whole})
-                gone.update(_gone_of(by_id[function], sequence, share, remaining))
+                gone.update(gone_of_sequence(by_id[function], sequence, share, remaining))
     for helper in helpers:
         calls = [
             (function, call.index)
@@ -95,10 +102,10 @@ def gone_with_fast_forms(
     return gone
 
 
-def _gone_of(
+def gone_of_sequence(
     function: Function, sequence: CodeSequence, share: float, remaining: int
 ) -> dict[tuple[FunctionId, int], float]:
-    """Of a sequence's instructions the share that goes.
+    """Of a sequence's instructions the share that goes: all but what remains, times a share.
 
     A square root, a reciprocal, an exponential, a sine each are an operation of the special-function unit in
     the accurate form of a float as in the fast one.

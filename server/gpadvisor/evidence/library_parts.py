@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from gpadvisor.model.instruction import Instruction, OpcodeClass
@@ -13,6 +13,11 @@ _WINDOW: Final = 64
 _AWAY: Final = 24
 """Instructions in front of a rare path in which its region of reconvergence begins."""
 _REGION: Final = frozenset({"BSSY", "BSYNC"})
+_NEAR: Final = 16
+"""Instructions around a chain in which the rest of its operation stands."""
+_OF_REGION: Final = frozenset(
+    {"FSETP", "FSEL", "FADD", "FMUL", "FFMA", "FRND", "LOP3", "MOV", "BRA", "BSYNC"}
+)
 _LEADING: Final = ("-0.4999999701976776123", "-0.16666662693023681641")
 """First coefficients of the polynomials of cosine and sine, between which the quadrant selects."""
 _STEPS: Final = frozenset(
@@ -38,6 +43,57 @@ def around(function: Function, rare: int) -> frozenset[int]:
             tests = function.reaching.definitions(index, branch.guard.register)
             return frozenset({*found, index, *(test for test in tests if first <= test < index)})
     return frozenset(found)
+
+
+_SCALED: Final = ("1.175494350822287508e-38", "8388608", "16777216", "-23", "-24")
+"""What a denormal argument of a logarithm is found by and scaled with."""
+_INFINITE: Final = ("0x7f800000", "INF")
+_OF_RESULTS: Final = ("FMUL", "FADD", "FFMA", "FSEL", "LOP3")
+SPECIAL_CASES: Final[Mapping[str, tuple[tuple[str, ...], int]]] = {
+    "logf": (_SCALED + _INFINITE, 0),
+    "log2f": (_SCALED + _INFINITE, 4),
+    "powf": (_SCALED + _INFINITE, 3),
+    "expf": ((), 1),
+    "tanhf": ((), 6),
+}
+"""By kind, the numbers in what stands beside the chain, and the steps from its end to the result."""
+
+
+def special_cases(function: Function, kind: str, chain: frozenset[int]) -> frozenset[int]:
+    """What stands beside the chain of a logarithm, a power, an exponential, and goes with it.
+
+    That is the scaling of denormal arguments before it, the choice of the result for zero and infinity behind
+    it, the last steps to its result, and of ``powf`` the region for special bases and exponents.
+    """
+    numbers, steps = SPECIAL_CASES[kind]
+    code, first, last = function.instructions, min(chain), max(chain)
+    near = range(max(first - _NEAR, 0), min(last + _NEAR, len(code)))
+    found = {i for i in near if any(number in code[i].operands for number in numbers)}
+    for select in [i for i in found if code[i].opcode == "FSEL"]:
+        for predicate in (used for used in code[select].uses if used >> 8 & 1):
+            found.update(i for i in function.reaching.definitions(select, predicate) if i in near)
+    reached = {register for index in chain for register in code[index].defs}
+    for index in range(last + 1, min(last + _NEAR, len(code))):
+        if steps and code[index].opcode in _OF_RESULTS and reached.intersection(code[index].uses):
+            found.add(index)
+            reached.update(code[index].defs)
+            steps -= 1
+    argument = {
+        writer for register in code[first].uses for writer in function.reaching.definitions(first, register)
+    }
+    found |= _behind(function, max(found, default=last), near.start, chain | argument)
+    return frozenset(found - chain) | (_region(function, last) if kind == "powf" else frozenset())
+
+
+def _region(function: Function, first: int) -> frozenset[int]:
+    """The rest of a region behind an instruction, without what computes addresses in it."""
+    code = function.instructions
+    end = next(
+        (i for i in range(first + 1, min(first + _WINDOW, len(code))) if code[i].opcode in _REGION), None
+    )
+    if end is None or code[end].opcode != "BSYNC":
+        return frozenset()
+    return frozenset(i for i in range(first + 1, end + 1) if code[i].opcode in _OF_REGION)
 
 
 def polynomials(function: Function, selects: Collection[int], taken: Collection[int]) -> list[frozenset[int]]:

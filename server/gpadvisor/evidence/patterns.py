@@ -13,7 +13,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
-from gpadvisor.evidence.library_parts import around, polynomials
+from gpadvisor.evidence.library_parts import SPECIAL_CASES, around, polynomials, special_cases
 from gpadvisor.model.instruction import (
     Instruction,
     OpcodeClass,
@@ -94,24 +94,36 @@ class _Signature:
     """How a library function's inline code is told: an opcode with a marker in its text."""
 
     kind: str
-    opcode: str
+    opcodes: tuple[str, ...]
     markers: tuple[str, ...]  # one of them stands in modifiers or operands
     last: str  # opcode that ends the chain
     last_markers: tuple[str, ...] = ()
-    between: str = ""  # a modifier that an instruction of the chain has
+    through: str = ""  # a modifier or number that an instruction of the chain has
 
 
 _SINE: Final = "sinf/cosf"
 _SLOW_PATH: Final = "sinf/cosf slow path"
+TANH: Final = "tanhf"
+_ADDITIONS: Final = ("IADD3", "VIADD", "IADD")
+"""Of a number to a word: before sm_90, since then, and on sm_120."""
 _SIGNATURES: Final = (
     # 2/pi starts the argument reduction of sinf, cosf, tanf and sincosf.
-    _Signature(_SINE, "FMUL", ("0.636619", "0x3f22f983"), "FFMA", ("-5.39030", "0xa7c234c5", "-0xa7c234c5")),
+    _Signature(
+        _SINE, ("FMUL",), ("0.636619", "0x3f22f983"), "FFMA", ("-5.39030", "0xa7c234c5", "-0xa7c234c5")
+    ),
     # Rounding down parts the exponent; without it what is clamped was meant to be, before a fast __powf.
-    _Signature("expf", "FFMA", ("SAT",), "MUFU", ("EX2",), between="RM"),
-    _Signature("powf", "IADD3", ("0x3f3504f3", "0xc0cafb0d"), "FFMA", ("0.693147", "0x3f317218")),
-    _Signature("powf", "VIADD", ("0x3f3504f3", "0xc0cafb0d"), "FFMA", ("0.693147", "0x3f317218")),
-    _Signature("logf", "IADD3", ("0x3f2aaaab", "0xc0d55555"), "FFMA", ("0.693147", "0x3f317218")),
-    _Signature("logf", "VIADD", ("0x3f2aaaab", "0xc0d55555"), "FFMA", ("0.693147", "0x3f317218")),
+    _Signature("expf", ("FFMA",), ("SAT",), "MUFU", ("EX2",), through="RM"),
+    _Signature("powf", _ADDITIONS, ("0x3f3504f3", "0xc0cafb0d"), "FFMA", ("0.693147", "0x3f317218")),
+    _Signature(
+        "log2f",
+        _ADDITIONS,
+        ("0x3f3504f3", "0xc0cafb0d"),
+        "FFMA",
+        ("1.44269", "0x3fb8aa3b"),
+        through="-0.72134751",
+    ),
+    _Signature(TANH, ("FMUL",), ("2.88539",), "MUFU", ("RCP",), through="EX2"),
+    _Signature("logf", _ADDITIONS, ("0x3f2aaaab", "0xc0d55555"), "FFMA", ("0.693147", "0x3f317218")),
 )
 
 
@@ -120,16 +132,16 @@ def math_sequences(function: Function) -> tuple[CodeSequence, ...]:
     """Library math that the compiler expanded in place, with its corrections and slow paths."""
     sequences = [
         *_divisions(function),
-        *_square_roots(function),
+        *_range_checked(function, _SQUARE_ROOT),
+        *_range_checked(function, _RECIPROCAL),
         *slow_reductions(function),
         *_doubles(function),
     ]
     for signature in _SIGNATURES:
-        for start in opcode_index(function).get(signature.opcode, ()):
-            if _marked(function.instructions[start], signature.markers):
-                chain = _until(function, start, signature)
-                if chain is not None:
-                    sequences.append(CodeSequence(signature.kind, start, chain))
+        for start in _starts(function, signature.opcodes, signature.markers):
+            chain = _until(function, start, signature)
+            if chain is not None:
+                sequences.append(CodeSequence(signature.kind, start, chain))
     sequences = _with_polynomials(
         function, [replace(sequence, beside=_way_around(function, sequence)) for sequence in sequences]
     )
@@ -137,11 +149,13 @@ def math_sequences(function: Function) -> tuple[CodeSequence, ...]:
 
 
 def _way_around(function: Function, sequence: CodeSequence) -> frozenset[int]:
-    """What leads around the rare path of a sequence in single precision."""
+    """What leads around the rare path of a sequence of floats, or stands for its special arguments."""
     if "double" in sequence.kind:
         return frozenset()
     if sequence.kind == _SLOW_PATH:
         return around(function, sequence.start)
+    if sequence.kind in SPECIAL_CASES:
+        return special_cases(function, sequence.kind, sequence.indices)
     calls = [i for i in sequence.indices if function.instructions[i].info.opclass is OpcodeClass.CALL]
     return frozenset[int]().union(*(around(function, call) for call in calls))
 
@@ -166,6 +180,13 @@ def _with_polynomials(function: Function, sequences: list[CodeSequence]) -> list
     ]
 
 
+def _starts(function: Function, opcodes: tuple[str, ...], markers: tuple[str, ...]) -> list[int]:
+    """Instructions of some opcodes that have a marker."""
+    index = opcode_index(function)
+    places = (place for opcode in opcodes for place in index.get(opcode, ()))
+    return [place for place in places if _marked(function.instructions[place], markers)]
+
+
 def _marked(instruction: Instruction, markers: tuple[str, ...]) -> bool:
     if any(marker in instruction.modifiers for marker in markers):
         return True
@@ -185,9 +206,10 @@ def _until(function: Function, start: int, signature: _Signature) -> frozenset[i
         if instruction.opcode == signature.last and (
             not signature.last_markers or _marked(instruction, signature.last_markers)
         ):
-            found = (function.instructions[position].modifiers for position in taken)
-            through = not signature.between or any(signature.between in one for one in found)
-            return frozenset(taken) if through else None
+            passed = not signature.through or any(
+                _marked(function.instructions[position], (signature.through,)) for position in taken
+            )
+            return frozenset(taken) if passed else None
     return None
 
 
@@ -242,34 +264,43 @@ def _divisor(instruction: Instruction) -> str:
     return instruction.operands.rpartition(",")[2].strip()
 
 
-def _square_roots(function: Function) -> list[CodeSequence]:
-    """IEEE square root: the check that its argument is in range, and the refinement."""
+def _range_checked(function: Function, signature: _RangeCheck) -> list[CodeSequence]:
+    """What is computed in place once its argument is found in range: an approximation and its refinement."""
     sequences = []
-    for opcode in ("IADD3", "VIADD"):
-        for start in opcode_index(function).get(opcode, ()):
-            if not _marked(function.instructions[start], ("-0xd000000", "0xf3000000")):
-                continue
-            end = _next_call(function, start)
-            root = next(
-                (
-                    i
-                    for i in range(max(start - 8, 0), end + 1)
-                    if _is(function.instructions[i], "MUFU", "RSQ")
-                ),
-                None,
-            )
-            if root is not None:
-                last = min(end + 8, len(function.instructions) - 1)
-                taken = {start, root, end}
-                reached = set(function.instructions[root].defs)
-                for index in range(root + 1, last + 1):
-                    if function.instructions[index].opcode in {"FMUL", "FFMA"} and uses(
-                        function.instructions[index], reached
-                    ):
-                        taken.add(index)
-                        reached.update(function.instructions[index].defs)
-                sequences.append(CodeSequence("square root", min(start, root), frozenset(taken)))
+    for start in _starts(function, _ADDITIONS, signature.markers):
+        end = _next_call(function, start)
+        near = range(max(start - _STEPS, 0), min(end + _STEPS, len(function.instructions)))
+        root = next((i for i in near if _is(function.instructions[i], "MUFU", signature.rough)), None)
+        if root is None:
+            continue
+        taken, reached = {start, root, end}, set(function.instructions[start].defs)
+        for index in range(min(start, root), min(end + _STEPS + 1, len(function.instructions))):
+            instruction = function.instructions[index]
+            if instruction.opcode == "BSYNC" and index > root:
+                break
+            if index == root or (instruction.opcode in signature.steps and uses(instruction, reached)):
+                taken.add(index)
+                reached.update(instruction.defs)
+        sequences.append(CodeSequence(signature.kind, min(start, root), frozenset(taken)))
     return sequences
+
+
+@dataclass(frozen=True, slots=True)
+class _RangeCheck:
+    """How such an operation is told: what is added to its argument, and its approximation."""
+
+    kind: str
+    markers: tuple[str, ...]
+    rough: str
+    steps: frozenset[str]
+
+
+_SQUARE_ROOT: Final = _RangeCheck(
+    "square root", ("-0xd000000", "0xf3000000"), "RSQ", frozenset({"FMUL", "FFMA"})
+)
+RECIPROCAL: Final = "float reciprocal"
+"""1 / x in source, or ``__frcp_rn()``, which compiles to the same."""
+_RECIPROCAL: Final = _RangeCheck(RECIPROCAL, ("0x1800000",), "RCP", frozenset({"LOP3", "FADD", "FFMA"}))
 
 
 def _doubles(function: Function) -> list[CodeSequence]:

@@ -44,6 +44,7 @@ class Feature(Kind):
     TENSOR_TF32 = "tensor tf32"  # bfloat16, too
     TENSOR_DOUBLE = "tensor double"
     ASYNCHRONOUS_COPY = "asynchronous copy"
+    TANH = "tanh"  # as one instruction
     PACKED_SINGLE = "packed single"  # two FP32 operations in one instruction
 
 

@@ -5,9 +5,10 @@
 
 Samples in the CUDA math library: in the compiler's out-of-line routines (names with `__cuda_sm`, called
 for division, square root and double precision), in the calls to them, and in what the compiler expands in
-place: IEEE division (`FCHK` and refinement), square root, `expf`, `logf`, `powf`, and the argument
-reduction of `sinf` and `cosf` with its slow path for large arguments. Without samples only what stands in
-loops, or on one line three times and more as in an unrolled loop, or is most of the code, is named.
+place: IEEE division (`FCHK` and refinement) and reciprocal, square root, `expf`, `logf`, `log2f`, `powf`,
+`tanhf`, and the argument reduction of `sinf` and `cosf` with its slow path for large arguments. Without
+samples only what stands in loops, or on one line three times and more as in an unrolled loop, or is most of
+the code, is named, and no reciprocal: `__frcp_rn()`, which asks for the exact one, compiles to the same.
 
 ## Why warps stall
 
@@ -70,6 +71,8 @@ from gpadvisor.evidence.patterns import (
     DIVISION_BY_CONSTANT,
     DOUBLE_DIVISION,
     FLOAT_BY_CONSTANT,
+    RECIPROCAL,
+    TANH,
     CodeSequence,
     math_sequences,
     opcode_index,
@@ -86,10 +89,12 @@ from gpadvisor.evidence.queries import (
     samples,
     static_match,
 )
+from gpadvisor.machine import code_form
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId
+from gpadvisor.model.machine import Feature
 from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
@@ -105,7 +110,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     functions = kernel_functions(context.program, context.kernel)
     helpers = tuple(function for function in functions if is_float_math(function))
     inline = {
-        function.id: math_sequences(function)
+        function.id: _with_fast_form(context, math_sequences(function))
         for function in functions
         if function.kind is not FunctionKind.MATH_HELPER
     }
@@ -145,6 +150,13 @@ def _match(context: KernelContext) -> Match | Rejection:
     )
 
 
+def _with_fast_form(context: KernelContext, sequences: tuple[CodeSequence, ...]) -> tuple[CodeSequence, ...]:
+    """Without what this architecture has no instruction for."""
+    if Feature.TANH in code_form(context.machine.arch).features:
+        return sequences
+    return tuple(sequence for sequence in sequences if sequence.kind != TANH)
+
+
 def _all_doubles(inline: dict[FunctionId, tuple[CodeSequence, ...]], helpers: tuple[Function, ...]) -> bool:
     """Whether all library math is of doubles, which have no fast forms."""
     kinds = {sequence.kind for sequences in inline.values() for sequence in sequences}
@@ -164,7 +176,7 @@ def _without_samples(
     """
     hot: dict[FunctionId, tuple[CodeSequence, ...]] = {}
     for function in functions:
-        sequences = inline.get(function.id, ())
+        sequences = tuple(one for one in inline.get(function.id, ()) if one.kind != RECIPROCAL)
         covered = {index for sequence in sequences for index in sequence.indices}
         if 2 * len(covered) < len(function.instructions):
             copies = Counter((sequence.kind, function.lines[sequence.start]) for sequence in sequences)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What fast forms are said to do without, beside what the compiler leaves out with ``--use_fast_math``."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+from tests.simulations import text_program
+
+from gpadvisor.estimators.fast_forms import KEPT, gone_of_sequence
+from gpadvisor.evidence.patterns import RECIPROCAL, TANH, math_sequences
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.program import Function
+
+ARCHITECTURES: Final = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_120")
+CALLS: Final = {
+    "float division": "y / x",
+    RECIPROCAL: "1.0f / x",
+    "square root": "sqrtf(x)",
+    "expf": "expf(x)",
+    "logf": "logf(x)",
+    "log2f": "log2f(x)",
+    "powf": "powf(x, y)",
+    TANH: "tanhf(x)",
+    "sinf/cosf": "sinf(x)",
+}
+TEXT: Final = "\n".join(
+    f'extern "C" __global__ void f{number}(float* a, const float* b, int n) {{\n'
+    f"  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  float x = b[i], y = b[i + n];\n"
+    f"  a[i] = {call} + y;\n}}"
+    for number, call in enumerate(CALLS.values())
+)
+
+
+def _kernels(arch: str, *options: str) -> dict[str, Function]:
+    program = text_program(TEXT, arch, *options)
+    return {function.name: function for function in program.functions}
+
+
+def _length(function: Function) -> int:
+    """Instructions without what fills up the end."""
+    return sum(
+        one.info.opclass is not OpcodeClass.NOP and one.target != one.pc for one in function.instructions
+    )
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_fast_forms_do_without_what_the_compiler_leaves_out(arch: str) -> None:
+    exact, fast = _kernels(arch), _kernels(arch, "--use_fast_math")
+    for number, kind in enumerate(CALLS):
+        function = exact[f"f{number}"]
+        sequences = math_sequences(function)
+        assert kind in {sequence.kind for sequence in sequences}, (arch, kind)
+        gone: dict[tuple[int, int], float] = {}
+        for sequence in sequences:
+            gone |= gone_of_sequence(function, sequence, 1.0, KEPT[sequence.kind])
+        left_out = _length(function) - _length(fast[f"f{number}"])
+        # Not counted are constants that loops load once, and the call for rare arguments with its moves.
+        assert 0.35 * left_out <= sum(gone.values()) <= left_out + 1, (arch, kind, left_out)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_fast_forms_are_no_library_math(arch: str) -> None:
+    for function in _kernels(arch, "--use_fast_math").values():
+        assert not math_sequences(function), function.name
