@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import numpy as np
@@ -14,7 +15,8 @@ from gpadvisor.model.machine import LINE_BYTES
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.sentence import Sentence, marked, sentences
 from gpadvisor.simulator import state
-from gpadvisor.simulator.configuration import ASSUMED_HIT_RATE
+from gpadvisor.simulator.by_data import ByData
+from gpadvisor.simulator.configuration import ASSUMED_HIT_RATE, BY_DATA_L1_HITS, BY_DATA_L2_HITS
 from gpadvisor.simulator.control import line_words, together
 from gpadvisor.simulator.outcome import Outcome
 from gpadvisor.simulator.state import Results
@@ -36,9 +38,7 @@ def list_assumptions(outcome: Outcome) -> tuple[Sentence, ...]:
     texts += _cache_assumptions(outcome)
     if _lacks_shared(outcome):
         texts.append("no size is stated for the dynamic shared memory that the code uses")
-    guessed = _guessed_addresses(outcome)
-    if guessed:
-        texts.append(f"neighbouring lanes access neighbouring words {guessed}")
+    texts += _address_assumptions(outcome)
     if _unknown_operations(outcome):
         texts.append("lanes of atomic operations whose addresses are not known work on different lines")
     undecided = np.flatnonzero(outcome.results.undecided)
@@ -93,22 +93,33 @@ def _unknown_operations(outcome: Outcome) -> bool:
     )
 
 
-def _guessed_addresses(outcome: Outcome) -> str:
-    executed = outcome.results.executed.sum(axis=0)
-    lines = set[Sentence]()
+def _address_assumptions(outcome: Outcome) -> list[str]:
+    """What is taken for granted of addresses that do not follow from the launch, with the lines."""
+    executed, by_data = outcome.results.executed.sum(axis=0), outcome.lowered.code.by_data
+    lines: dict[int, set[Sentence]] = {}
     for function in outcome.lowered.functions:
         first = function.start // INSTRUCTION_BYTES
         for index, instruction in enumerate(function.instructions):
             place = first + index
             if executed[place] and _guessed(instruction, outcome.results, place):
                 entry = function.lines[index]
-                lines.add(Sentence(line_words(entry) if entry else f"{int(instruction.pc):#x}"))
-    if not lines:
-        return ""
+                text = Sentence(line_words(entry) if entry else f"{int(instruction.pc):#x}")
+                lines.setdefault(int(by_data[place]), set()).add(text)
+    return [f"{text}: {_listed(lines[kind])}" for kind, text in _ADDRESSES.items() if kind in lines]
+
+
+_ADDRESSES: Final = {
+    ByData.NO: "neighbouring lanes access neighbouring words where addresses do not follow from the launch",
+    ByData.APART: "lanes access a sector each, which hits L1 with "
+    f"{percent(BY_DATA_L1_HITS, 0)} and L2 with {percent(BY_DATA_L2_HITS, 0)}, where loaded words decide the "
+    "address",
+    ByData.DRAWN: "loaded words that decide an address are drawn evenly",
+}
+
+
+def _listed(lines: Collection[Sentence]) -> str:
     shortest = sorted(lines, key=lambda text: (len(text), text))[:8]
-    return f"where addresses do not follow from the launch: {', '.join(map(marked, shortest))}" + (
-        f" and {len(lines) - 8} more" if len(lines) > 8 else ""
-    )
+    return ", ".join(map(marked, shortest)) + (f" and {len(lines) - 8} more" if len(lines) > 8 else "")
 
 
 def list_problems(outcome: Outcome, assumptions: tuple[Sentence, ...]) -> tuple[Problem, ...]:

@@ -26,6 +26,7 @@ from gpadvisor.simulator.state import (
     BLOCK_WARPS,
     BLOCKS,
     BULK_DONE,
+    DRAWN,
     EMPTY,
     ENTRY,
     FINISHED_BLOCKS,
@@ -108,6 +109,7 @@ def start_block(p: Packed, m: Machine, v: Values, slot: int, cycle: int) -> None
         m.trips[w, :] = 0
         v.axes[w, :] = 0
         v.known[w, :] = 0
+        v.draws[w] = warp[DRAWN]
         v.flag_known[w, :] = 0
         _special(m, v, w, WARP * in_block, index)
         number[LIVE_WARPS] += 1

@@ -15,6 +15,10 @@ POINTER_BASE: Final = 0x10_0000_0000
 POINTER_STEP: Final = 0x1000_0000
 ASSUMED_HIT_RATE: Final = 0.5
 """Where hits are neither told nor found by address."""
+BY_DATA_L1_HITS: Final = 0.33
+"""Of accesses whose addresses were loaded: 0.02 to 0.99 in eight kernels on an H100, the median of them."""
+BY_DATA_L2_HITS: Final = 0.97
+"""Of what L1 lacks of these: 0.94 to 0.99 in the six kernels that do little else there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,6 +66,26 @@ def _forget(code: Slice, values: Values, w: int, i: int, lanes: int) -> None:
             values.flag_known[w, slot] &= ~lanes
 
 
+@seldom
+def _draw(code: Slice, values: Values, w: int, i: int, lanes: int, active: int) -> None:
+    """Words for what a load brings, which stay not known: each evenly drawn for each lane."""
+    bits = abs(int(code.drawn[i]))
+    if bits:
+        _note_axes(code, values, w, i, 0, lanes == active)
+    for k in range(code.result.shape[1]):
+        slot = code.result[i, k]
+        if slot < 0 or not bits:
+            break
+        for lane in range(WARP):
+            if lanes >> lane & 1:
+                state = (values.draws[w] * 0x5DEECE66D + 0xB) & 0xFFFF_FFFF_FFFF
+                values.draws[w] = state
+                word = state >> 48 - bits
+                if code.drawn[i] < 0 and word >> bits - 1:
+                    word |= WORD << bits & WORD
+                values.word[w, slot, lane] = word
+
+
 @compiled
 def _carries(code: Slice, values: Values, w: int, i: int) -> tuple[int, int, int]:
     """Two carry masks and where both are known."""
@@ -240,6 +260,7 @@ def evaluate(code: Slice, values: Values, w: int, i: int, active: int) -> None:
         return
     if op == 1:
         _forget(code, values, w, i, lanes)
+        _draw(code, values, w, i, lanes, active)
         return
     _note_axes(code, values, w, i, _axes_of(code, values, w, i), lanes == active or code.uniform[i])
     if op in (14, 17):

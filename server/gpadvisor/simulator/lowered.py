@@ -76,6 +76,7 @@ class LoweredCode(NamedTuple):
     base_offset: NDArray[np.int64]
     followed: NDArray[np.bool_]  # the address can be followed
     looked_up: NDArray[np.int8]  # where hits are found by address: nowhere, in L2, in L1 and L2
+    by_data: NDArray[np.int8]  # ByData: whether what was loaded decides the address
     rule: NDArray[np.int8]
     taken: NDArray[np.float64]
     operation: NDArray[np.float64]  # cycles that L2 takes for one lane's atomic operation on a word
@@ -92,7 +93,7 @@ FACTS: Final = (
     "flow", "target", "guard", "guard_negated", "second", "second_negated", "conditional", "stall", "yields",
     "wait_mask", "write_barrier", "read_barrier", "keep", "barrier", "barrier_warps", "unit", "interval",
     "access", "long", "width", "base_offset", "followed", "rule", "trips", "counter", "fence", "looked_up",
-    "targets", "latency", "base", "fixed", "defs", "uses", "base_shift",
+    "by_data", "targets", "latency", "base", "fixed", "defs", "uses", "base_shift",
 )  # fmt: skip
 """Order of the columns of ``packed``; the last seven take two columns each."""
 RATES: Final = ("sectors", "ways", "l1_hit", "l2_hit", "taken", "operation")
@@ -166,6 +167,7 @@ def empty_code(n: int) -> LoweredCode:
         base_offset=np.zeros(n, dtype=np.int64),
         followed=np.zeros(n, dtype=np.bool_),
         looked_up=np.zeros(n, dtype=np.int8),
+        by_data=np.zeros(n, dtype=np.int8),
         rule=np.zeros(n, dtype=np.int8),
         taken=np.zeros(n),
         operation=np.zeros(n),
@@ -194,6 +196,7 @@ def empty_slice(n: int, results: int) -> Slice:
         mode=np.zeros(n, dtype=np.int64),
         table=np.zeros(n, dtype=np.int64),
         signed=np.zeros(n, dtype=np.bool_),
+        drawn=np.zeros(n, dtype=np.int8),
         guard=np.full(n, -1, dtype=np.int16),
         guard_negated=np.zeros(n, dtype=np.bool_),
     )

@@ -16,15 +16,21 @@ from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.machine import WARP, MachineModel
 from gpadvisor.model.program import Function, Program
 from gpadvisor.simulator.addresses import branch_predicate, is_uniform
+from gpadvisor.simulator.by_data import Loaded, follow_loaded
 from gpadvisor.simulator.caches import INTERLEAVED, THROUGH_L1, THROUGH_L2
-from gpadvisor.simulator.configuration import ASSUMED_HIT_RATE, SimulationConfig
+from gpadvisor.simulator.configuration import (
+    ASSUMED_HIT_RATE,
+    BY_DATA_L1_HITS,
+    BY_DATA_L2_HITS,
+    SimulationConfig,
+)
 from gpadvisor.simulator.control import Decision, decisions, indirect_targets, is_conditional, jumps
 from gpadvisor.simulator.lowered import Lowered, LoweredFlow, empty_code, empty_slice
 from gpadvisor.simulator.meanings import TRUE, Meaning
 from gpadvisor.simulator.parameters import constant_words
 from gpadvisor.simulator.pointers import pointer_words
 from gpadvisor.simulator.resources import Use, use_of
-from gpadvisor.simulator.slices import Relevance, relevance
+from gpadvisor.simulator.slices import Relevance, SectionGraph, relevance
 from gpadvisor.simulator.unrolling import lines_of_loops
 
 
@@ -38,8 +44,9 @@ def lower(
     if not config.arguments:
         pointers = pointer_words(functions, constants, code_form(program.arch).parameters_at)
         constants |= pointers
-    followed = relevance(functions, constants.get, addresses=True)
-    lowering = _Lowering(functions, followed, config)
+    graph = SectionGraph(functions)
+    followed = relevance(graph, constants.get, addresses=True)
+    lowering = _Lowering(functions, followed, follow_loaded(graph, followed, config.block), config)
     if pointers:
         lowering.note(f"pointers among the parameters ({len(pointers) // 2}) are aligned as allocations are")
     for line in sorted(
@@ -95,9 +102,12 @@ _NOT_MODELLED: Final = {
 class _Lowering:
     """Fills the arrays."""
 
-    def __init__(self, functions: Sequence[Function], followed: Relevance, config: SimulationConfig) -> None:
+    def __init__(
+        self, functions: Sequence[Function], followed: Relevance, loaded: Loaded, config: SimulationConfig
+    ) -> None:
         self._functions = tuple(functions)
         self._followed = followed
+        self._loaded = loaded
         self._config = config
         count = max((f.start // INSTRUCTION_BYTES + len(f.instructions) for f in functions), default=0) + 1
         self._count = count
@@ -199,6 +209,7 @@ class _Lowering:
             code.base_shift[place] = [*(shift for _, shift in registers), 0, 0][:2]
             code.base_offset[place] = offset
             code.followed[place] = True
+            code.by_data[place] = self._loaded.addresses.get(place, 0)
         pc = int(instruction.pc)
         sectors = config.sectors_per_request_at.get(pc, config.sectors_per_request)
         ways = config.bank_conflict_ways_at.get(pc, config.bank_conflict_ways)
@@ -223,9 +234,10 @@ class _Lowering:
             elif l1 is None and l2 is None:
                 l2_alone = through_l2 or not _L1_PASSED_BY.isdisjoint(instruction.modifiers)
                 self.code.looked_up[first + index] = THROUGH_L2 if l2_alone else THROUGH_L1
+            by_data = first + index in self._loaded.addresses
             l1 = 0.0 if through_l2 else l1
-            self.code.l1_hit[first + index] = ASSUMED_HIT_RATE if l1 is None else l1
-            self.code.l2_hit[first + index] = ASSUMED_HIT_RATE if l2 is None else l2
+            self.code.l1_hit[first + index] = _assumed(BY_DATA_L1_HITS, by_data=by_data) if l1 is None else l1
+            self.code.l2_hit[first + index] = _assumed(BY_DATA_L2_HITS, by_data=by_data) if l2 is None else l2
 
     def _meaning(self, place: int, instruction: Instruction) -> None:
         meaning = self._followed.meanings.get(place)
@@ -234,6 +246,7 @@ class _Lowering:
         out = self.slice
         out.op[place] = meaning.op
         out.mode[place], out.table[place], out.signed[place] = meaning.mode, meaning.table, meaning.signed
+        out.drawn[place] = self._loaded.draws.get(place, 0)
         out.guard[place], out.guard_negated[place] = self.code.guard[place], self.code.guard_negated[place]
         for k, source in enumerate(meaning.sources[:4]):
             slot = self._slot.get(source.value, -1) if source.kind == 1 else source.value
@@ -320,6 +333,10 @@ class _Lowering:
             notes=tuple(self._notes),
             unknown=self._unknown,
         )
+
+
+def _assumed(rate: float, *, by_data: bool) -> float:
+    return rate if by_data else ASSUMED_HIT_RATE
 
 
 def _flow_of(instruction: Instruction) -> LoweredFlow:

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gpadvisor.model.machine import BANK_BYTES, BANK_ROW_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES, WARP
-from gpadvisor.simulator.caches import INTERLEAVED, look_up, packets_of, through_l2, unjoined
+from gpadvisor.simulator.by_chance import look_up_by_chance, together
+from gpadvisor.simulator.by_data import ByData
+from gpadvisor.simulator.caches import INTERLEAVED, look_up, unjoined
 from gpadvisor.simulator.chance import cycles, uniform
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.lowered import Packed
@@ -18,22 +22,15 @@ from gpadvisor.simulator.state import (
     BASE_SHIFT,
     BULK_DONE,
     BULK_PC,
+    BY_DATA,
     COPIES,
-    DRAM_CYCLES,
-    DRAM_FREE,
-    DRAM_MOVED,
-    DRAM_RATE,
-    DRAM_WRITTEN,
     FOLLOWED,
     HOT_LINES,
     IN_FLIGHT,
-    L1_CYCLES,
     L1_HIT,
     L1_PASSES,
     L2_BUSY,
-    L2_CYCLES,
     L2_FREE,
-    L2_HIT,
     L2_PACKETS,
     LATENCY,
     LOOKED_UP,
@@ -60,7 +57,11 @@ from gpadvisor.simulator.state import (
     Machine,
     Results,
 )
-from gpadvisor.simulator.values import WORD, Values
+from gpadvisor.simulator.values import WORD, Values, population
+
+_DRAWN: Final = ByData.DRAWN.value
+_SMALL: Final = 1 << 24
+"""Bytes of an array that all SMs keep asking for in L2."""
 
 
 @compiled
@@ -84,19 +85,10 @@ def hold(m: Machine, w: int, barrier: int, release: int, i: int, kind: int) -> N
         warp[RELEASE_PC + barrier] = i
 
 
-@compiled
-def _population(mask: int) -> int:
-    count = 0
-    while mask:
-        mask &= mask - 1
-        count += 1
-    return count
-
-
 @seldom
 def _address(p: Packed, m: Machine, v: Values, w: int, i: int, lanes: int) -> bool:
-    """Low words of the addresses of all lanes into the scratch row, where they are known; and what of."""
-    fact = p.fact[i]
+    """Low words of the addresses of all lanes into the scratch row, whether they are known; and what of."""
+    fact, known = p.fact[i], True
     if not fact[FOLLOWED]:
         return False
     out = v.scratch[0]
@@ -108,12 +100,25 @@ def _address(p: Packed, m: Machine, v: Values, w: int, i: int, lanes: int) -> bo
         if slot < 0:
             continue
         if lanes & ~v.known[w, slot]:
-            return False
+            known = False
         m.number[AXES] |= v.axes[w, slot]
         row = v.word[w, slot]
         for lane in range(WARP):
             out[lane] += row[lane] << fact[BASE_SHIFT + k]
-    return True
+    return known
+
+
+@compiled
+def _are_drawn(p: Packed, v: Values, i: int, lanes: int) -> bool:
+    """Whether the addresses in the scratch row are computed from drawn words, all within a small array."""
+    if p.fact[i, BY_DATA] != _DRAWN:
+        return False
+    lowest, highest = WORD, 0
+    for lane in range(WARP):
+        if lanes >> lane & 1:
+            lowest = min(lowest, v.scratch[0, lane] & WORD)
+            highest = max(highest, v.scratch[0, lane] & WORD)
+    return highest - lowest < _SMALL
 
 
 @seldom
@@ -149,14 +154,16 @@ def _sectors(
     the sectors.
     """
     width = p.fact[i, WIDTH]
-    ideal = float(max(1, -(-_population(lanes) * width // SECTOR_BYTES)))
+    ideal = float(max(1, -(-population(lanes) * width // SECTOR_BYTES)))
     if p.fact[i, LOOKED_UP] == INTERLEAVED:
-        apart = p.fact[i, FOLLOWED] and not (_address(p, m, v, w, i, lanes) and _is_one_row(v, lanes))
-        if not apart:
+        if not p.fact[i, FOLLOWED]:
             return ideal, max(1, int((ideal + 3.0) / 4.0)), False
-        # An index of each thread's own: the lanes' words lie in rows of their own.
-        sectors = float(_population(lanes) * max(1, width // BANK_BYTES))
-        return sectors, int(sectors), False
+        known = _address(p, m, v, w, i, lanes) or _are_drawn(p, v, i, lanes)
+        sectors = float(
+            (_interleaved(v, lanes) if known else population(lanes)) * max(1, width // BANK_BYTES)
+        )
+        # The same word of all threads lies side by side.
+        return sectors, int(sectors) if sectors > ideal else max(1, int((ideal + 3.0) / 4.0)), False
     stated, known = float(p.rate[i, SECTORS]), False
     if stated >= 0.0:
         sectors = stated
@@ -167,6 +174,12 @@ def _sectors(
         sectors = float(_distinct(v, lanes, 5, width))
         # Lanes that share an address need fewer than neighbours do.
         ideal = min(ideal, sectors)
+    elif _are_drawn(p, v, i, lanes):
+        passes = _distinct(v, lanes, 7, width)
+        return float(_distinct(v, lanes, 5, width)), max(1, passes), True
+    elif p.fact[i, BY_DATA]:
+        apart = population(lanes) * max(1, width // SECTOR_BYTES)
+        return float(apart), max(1, apart), False
     else:
         return ideal, max(1, int((ideal + 3.0) / 4.0)), False
     r.sectors[0, i] += sectors
@@ -175,17 +188,12 @@ def _sectors(
     return sectors, max(1, passes), known
 
 
-@compiled
-def _is_one_row(v: Values, lanes: int) -> bool:
-    """Whether the lanes ask for the same word of their frames, which lie side by side."""
-    first = -1
+@seldom
+def _interleaved(v: Values, lanes: int) -> int:
+    """Sectors of the words of local memory that the lanes ask for: eight lanes' same word lies in one."""
     for lane in range(WARP):
-        if lanes >> lane & 1:
-            if first < 0:
-                first = v.scratch[0, lane]
-            elif v.scratch[0, lane] != first:
-                return False
-    return True
+        v.scratch[0, lane] = ((v.scratch[0, lane] & WORD) >> 2) << 2 | lane >> 3
+    return _distinct(v, lanes, 0, 1)
 
 
 @seldom
@@ -219,37 +227,20 @@ def _conflicts(v: Values, lanes: int, width: int) -> int:
 def _wavefronts(p: Packed, m: Machine, v: Values, r: Results, w: int, i: int, lanes: int) -> int:
     """Passes of a shared access: as told, by address, or the fewest."""
     width = int(p.fact[i, WIDTH])
-    fewest = max(1, -(-_population(lanes) * width // BANK_ROW_BYTES))
+    fewest = max(1, -(-population(lanes) * width // BANK_ROW_BYTES))
     stated = p.rate[i, WAYS]
     if stated >= 0.0:
         result = max(1, int(fewest * stated + 0.5))
     elif _address(p, m, v, w, i, lanes):
         result = _conflicts(v, lanes, width)
         fewest = min(fewest, result)
+    elif _are_drawn(p, v, i, lanes):
+        return _conflicts(v, lanes, width)
     else:
         return fewest
     r.sectors[2, i] += result
     r.sectors[3, i] += fewest
     return result
-
-
-@compiled
-def _levels(p: Packed, m: Machine, i: int, start: int, sectors: float, packets: float, l1_hit: float) -> int:
-    """When a request comes back: the level that has it, and the queues on the way."""
-    parameters = m.whole
-    if l1_hit > 0.0 and uniform(m) < l1_hit:
-        return start + cycles(m, parameters[L1_CYCLES], parameters[L1_CYCLES + 1])
-    traffic, bytes_moved = m.traffic, sectors * SECTOR_BYTES
-    begin = through_l2(m, start, bytes_moved, packets)
-    if uniform(m) < p.rate[i, L2_HIT]:
-        return int(begin) + cycles(m, parameters[L2_CYCLES], parameters[L2_CYCLES + 1])
-    begin = max(traffic[DRAM_FREE], begin)
-    traffic[DRAM_FREE] = begin + bytes_moved / m.real[DRAM_RATE]
-    traffic[DRAM_MOVED] += bytes_moved
-    if p.fact[i, ACCESS] in (2, 6):
-        # L2 is written back: it takes a store as soon as DRAM takes what has to leave for it.
-        return int(begin) + cycles(m, parameters[L2_CYCLES], parameters[L2_CYCLES + 1])
-    return int(begin) + cycles(m, parameters[DRAM_CYCLES], parameters[DRAM_CYCLES + 1])
 
 
 @seldom
@@ -303,14 +294,7 @@ def global_access(
             done = max(done, _operations(p, m, v, i, lanes, start + passes))
     else:
         r.level[UNKNOWN_REQUESTS, i] += p.fact[i, LOOKED_UP] != 0 and not local
-        before = m.traffic[DRAM_MOVED]
-        # The lanes of an atomic operation whose addresses are not known go to different lines.
-        packets = (
-            float(_population(lanes)) if kind in (5, 6) else lines * packets_of(kind, int(sectors / lines))
-        )
-        done = _levels(p, m, i, start + passes, sectors, packets, float(p.rate[i, L1_HIT]))
-        if kind in (2, 6):
-            m.traffic[DRAM_WRITTEN] += m.traffic[DRAM_MOVED] - before
+        done = look_up_by_chance(p, m, i, lanes, start + passes, sectors, lines)
     if kind in (2, 6):
         note(m, w, STORES, done, i, RESULT)
         if done >= warp[STORE_DONE]:
@@ -353,5 +337,5 @@ def texture_access(p: Packed, m: Machine, i: int, cycle: int) -> tuple[int, int,
     if uniform(m) < p.rate[i, L1_HIT]:
         done = start + 8 + cycles(m, p.fact[i, LATENCY], p.fact[i, LATENCY + 1])
     else:
-        done = _levels(p, m, i, start + 8, LINE_BYTES / SECTOR_BYTES, 1.0, 0.0)
+        done = together(p, m, i, start + 8, LINE_BYTES / SECTOR_BYTES, 1.0, 0.0)
     return start, start + 8 + m.whole[OPERAND_READ], done

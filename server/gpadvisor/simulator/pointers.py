@@ -13,7 +13,7 @@ from typing import Final
 from gpadvisor.model.program import Function
 from gpadvisor.simulator.configuration import POINTER_BASE, POINTER_STEP
 from gpadvisor.simulator.meanings import IMMEDIATE, Meaning
-from gpadvisor.simulator.slices import addends, relevance
+from gpadvisor.simulator.slices import SectionGraph, addends, relevance
 
 _MARK: Final = 1 << 40
 """Stands for the word of a parameter, beside its offset; no word has this bit."""
@@ -34,7 +34,7 @@ def pointer_words(functions: Sequence[Function], constants: Mapping[int, int], f
     low = _marked(addends(functions, words, high=False))
     high = _marked(addends(functions, words, high=True))
     # One that is compared, as the end of a range is, decides how often a loop runs: that is not known.
-    compared = _marked(relevance(functions, words, addresses=False).meanings.values())
+    compared = _marked(relevance(SectionGraph(functions), words, addresses=False).meanings.values())
     offsets = [
         offset
         for offset in sorted(low)

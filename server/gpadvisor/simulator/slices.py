@@ -33,11 +33,10 @@ class Relevance:
     registers: frozenset[int]  # every register and predicate that is followed
 
 
-def relevance(functions: Sequence[Function], constants: Constants, *, addresses: bool) -> Relevance:
+def relevance(graph: SectionGraph, constants: Constants, *, addresses: bool) -> Relevance:
     """Find the slice of one section by backward dataflow over its functions, calls and returns joined."""
-    graph = _Graph(functions)
     roots: dict[int, int] = {}
-    bits = _Bits()
+    bits = Bits()
     bases: dict[int, tuple[tuple[tuple[int, int], ...], int]] = {}
     for place, instruction in graph.instructions.items():
         registers = set(_control(instruction))
@@ -57,7 +56,7 @@ def relevance(functions: Sequence[Function], constants: Constants, *, addresses:
 
 def addends(functions: Sequence[Function], constants: Constants, *, high: bool) -> Iterable[Meaning]:
     """What is added up to the low or to the high words of addresses outside of shared memory, as it is."""
-    graph, bits = _Graph(functions), _Bits()
+    graph, bits = SectionGraph(functions), Bits()
     roots: dict[int, int] = {}
     for place, instruction in graph.instructions.items():
         base = None if instruction.info.space not in _ALLOCATED else address_base(instruction)
@@ -101,23 +100,26 @@ def _control(instruction: Instruction) -> Iterable[int]:
         yield second[0]
 
 
-class _Bits:
+class Bits:
     """Sets of registers as numbers."""
 
     def __init__(self) -> None:
         self._place: dict[int, int] = {}
 
     def mask(self, registers: Iterable[int]) -> int:
+        """A set of registers."""
         result = 0
         for register in registers:
             result |= 1 << self._place.setdefault(register, len(self._place))
         return result
 
     def members(self, mask: int) -> frozenset[int]:
+        """The registers of a set."""
         return frozenset(register for register, place in self._place.items() if mask >> place & 1)
 
 
-def _reads(meaning: Meaning) -> Iterable[int]:
+def reads_of(meaning: Meaning) -> Iterable[int]:
+    """Registers and predicates that an instruction computes with."""
     for source in meaning.sources:
         if source.kind == REGISTER:
             yield source.value
@@ -126,7 +128,7 @@ def _reads(meaning: Meaning) -> Iterable[int]:
             yield which
 
 
-class _Graph:
+class SectionGraph:
     """Blocks of all functions of a section, with calls and returns as edges."""
 
     def __init__(self, functions: Sequence[Function]) -> None:
@@ -193,9 +195,9 @@ def _calls_itself(functions: Sequence[Function], function: Function) -> bool:
 
 
 def _solve(
-    graph: _Graph,
+    graph: SectionGraph,
     roots: Mapping[int, int],
-    bits: _Bits,
+    bits: Bits,
     meaning_in: Callable[[Instruction, int | None], Meaning],
 ) -> tuple[dict[int, Meaning], int]:
     """Backward liveness of what matters, until nothing changes; and all that is read for it."""
@@ -217,7 +219,7 @@ def _solve(
                 instruction = graph.instructions[place]
                 if place not in meanings:
                     meanings[place] = meaning = meaning_in(instruction, graph.frames[place])
-                    registers = [] if meaning.op is Op.UNKNOWN else list(_reads(meaning))
+                    registers = [] if meaning.op is Op.UNKNOWN else list(reads_of(meaning))
                     reads[place] = bits.mask([*registers, *_guard(instruction)])
                 if instruction.guard is None:
                     live &= ~written[place]

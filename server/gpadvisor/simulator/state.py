@@ -48,7 +48,8 @@ DONE, CYCLE_LIMIT, INSTRUCTION_LIMIT, RUNNING_STILL = 0, 1, 2, 3
 FLOW, TARGET, GUARD, GUARD_NEGATED, SECOND, SECOND_NEGATED, CONDITIONAL, STALL, YIELDS = range(9)
 WAIT_MASK, WRITE_BARRIER, READ_BARRIER, KEEP, BARRIER_NUMBER, BARRIER_WARPS, UNIT, INTERVAL = range(9, 17)
 ACCESS, LONG_REASON, WIDTH, BASE_OFFSET, FOLLOWED, RULE, TRIPS, COUNTER, FENCE, LOOKED_UP = range(17, 27)
-TARGETS, LATENCY, BASE, FIXED, DEFS, USES, BASE_SHIFT = range(27, 41, 2)
+BY_DATA: Final = 27
+TARGETS, LATENCY, BASE, FIXED, DEFS, USES, BASE_SHIFT = range(28, 42, 2)
 SECTORS, WAYS, L1_HIT, L2_HIT, TAKEN, OPERATION = range(6)
 
 # ---- columns of Machine.warp ----
@@ -186,6 +187,7 @@ def empty_values(lowered: Lowered, warps: int) -> Values:
         flag=np.zeros((warps, lowered.flags), dtype=np.int64),
         flag_known=np.zeros((warps, lowered.flags), dtype=np.int64),
         special=np.zeros((warps, 16, WARP), dtype=np.int64),
+        draws=np.zeros(warps, dtype=np.int64),
         scratch=np.zeros((6, WARP), dtype=np.int64),
     )
 

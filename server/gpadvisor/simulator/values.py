@@ -34,6 +34,7 @@ class Slice(NamedTuple):
     mode: NDArray[np.int64]
     table: NDArray[np.int64]
     signed: NDArray[np.bool_]
+    drawn: NDArray[np.int8]  # bits of the words that a load brings, negative with a sign; 0: nothing is drawn
     guard: NDArray[np.int16]  # predicate slot; -1 = PT, -3 = not known
     guard_negated: NDArray[np.bool_]
 
@@ -47,6 +48,7 @@ class Values(NamedTuple):
     flag: NDArray[np.int64]  # [warps, predicate slots]
     flag_known: NDArray[np.int64]
     special: NDArray[np.int64]  # [warps, specials, 32]
+    draws: NDArray[np.int64]  # [warps] where each warp's sequence of loaded words is
     scratch: NDArray[np.int64]  # [6, 32]
 
 
@@ -61,3 +63,13 @@ def lanes_of(values: Values, w: int, slot: int, negated: bool) -> tuple[int, int
     if negated:
         mask = ~mask & ALL
     return mask, values.flag_known[w, slot]
+
+
+@compiled
+def population(mask: int) -> int:
+    """How many lanes a mask has."""
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count

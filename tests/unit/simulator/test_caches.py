@@ -246,7 +246,8 @@ def test_stores_to_local_memory_go_to_l2_and_threads_with_an_index_of_their_own_
     stores = 16 + 64
     assert 4 * stores <= sectors["i"] < 6 * stores  # four sectors hold the words of 32 threads side by side
     assert sectors["(i + threadIdx.x)"] >= 16 * 4 + 64 * 32
-    assert sectors["in[i * 32 + threadIdx.x]"] >= 16 * 4 + 64 * 32
+    # Eight threads that draw one of the words each find two of them on one now and then.
+    assert 16 * 4 + 64 * 24 <= sectors["in[i * 32 + threadIdx.x]"] < 16 * 4 + 64 * 32
 
 
 _WORDS = """
