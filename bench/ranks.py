@@ -11,7 +11,9 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,55 +22,103 @@ from tests.ncu_writer import LaunchSpec, write_report
 from tests.tiny_cubin import tiny_cubin
 
 from bench.inputs import FOLDER
-from gpadvisor.model.profile import Profile
+from gpadvisor.model.profile import PcCounts, PcSamples, Profile
 from gpadvisor.store import load_bytes, write_snapshot
 
-_KERNELS: Final = ("first", "second")
-_LAUNCHES: Final = 10  # of each
-_INSTRUCTIONS: Final = 860
 _REASONS: Final = ("long_scoreboard", "wait", "selected", "short_scoreboard", "math_pipe_throttle")
-_SAMPLED: Final = 3  # reasons of an instruction
-_BY_INSTRUCTION: Final = ("memory_l1_tag_requests_global", "memory_l2_theoretical_sectors_global")
-_MORE: Final = ("memory_l1_wavefronts_shared", "memory_shared_ideal")
-_METRICS: Final = 640  # of a launch
-_DISTINCT: Final = 100  # the others are these under other ranks
+_BY_INSTRUCTION: Final = (
+    "memory_l1_tag_requests_global",
+    "memory_l2_theoretical_sectors_global",
+    "memory_l1_wavefronts_shared",
+    "memory_shared_ideal",
+)
+DISTINCT: Final = 100  # the others are these under other ranks
 
 
-def _template() -> Profile:
-    """150,000 rows: of samples 51,600, of counts and metrics by instruction 86,000, of metrics 12,800."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What the made profiles have."""
+
+    kernels: int
+    launches: int  # of each kernel
+    instructions: int  # of each kernel
+    sampled: int  # reasons of an instruction
+    there: float  # share of the places that a rank has, drawn by each
+    spread: float  # of the samples at them: deviation of the logarithm of their mean
+    counted: bool  # whether there are counts and metrics of instructions
+    metrics: int  # of a launch
+
+
+SHAPES: Final[Mapping[str, Shape]] = {
+    # 150,000 rows: of samples 51,600, of counts and metrics of instructions 86,000, of metrics 12,800.
+    "reports": Shape(
+        kernels=2,
+        launches=10,
+        instructions=860,
+        sampled=3,
+        there=1.0,
+        spread=0.0,
+        counted=True,
+        metrics=640,
+    ),
+    # 65,100 rows of samples at 67,200 places, which differ from rank to rank, and next to nothing else.
+    "samples": Shape(
+        kernels=8,
+        launches=1,
+        instructions=1680,
+        sampled=5,
+        there=0.969,
+        spread=1.2,
+        counted=False,
+        metrics=1,
+    ),
+}
+
+
+def smaller(shape: Shape, instructions: int) -> Shape:
+    """The same with fewer instructions, and one metric of a launch."""
+    return dataclasses.replace(shape, instructions=instructions, metrics=1)
+
+
+def _template(shape: Shape) -> Profile:
     choice = random.Random(7)
-    cubin = tiny_cubin({name: [] for name in _KERNELS}, instructions=_INSTRUCTIONS)
+    names = [f"kernel_{at}" for at in range(shape.kernels)]
+    cubin = tiny_cubin({name: [] for name in names}, instructions=shape.instructions)
     launches = []
-    for kernel in _KERNELS:
-        places = [(kernel, 16 * at) for at in range(_INSTRUCTIONS)]
+    for kernel in names:
+        places = [(kernel, 16 * at) for at in range(shape.instructions)]
         launch = LaunchSpec(
             kernel=kernel,
             cubin=cubin,
             samples={
                 (*place, reason): (choice.randrange(1, 50), 1)
                 for place in places
-                for reason in choice.sample(_REASONS, _SAMPLED)
+                for reason in choice.sample(_REASONS, shape.sampled)
             },
-            counts=dict.fromkeys(places, (1000, 32000)),
+            counts=dict.fromkeys(places, (1000, 32000)) if shape.counted else {},
             pc_metrics={
                 name: {place: choice.randrange(1, 1000) for place in places}
-                for name in (*_BY_INSTRUCTION, *_MORE)
+                for name in (_BY_INSTRUCTION if shape.counted else ())
             },
-            metrics={f"unit__counter_{at}.sum": choice.randrange(1, 10**9) for at in range(_METRICS)},
+            metrics={f"unit__counter_{at}.sum": choice.randrange(1, 10**9) for at in range(shape.metrics)},
         )
-        launches += [launch] * _LAUNCHES
+        launches += [launch] * shape.launches
     return load_bytes(write_report(launches))
 
 
-def _make(profile: Profile, rank: int, path: Path) -> None:
-    """One rank's snapshot: numbers of its own at the places of all."""
+def _make(profile: Profile, shape: Shape, rank: int, path: Path) -> None:
+    """One rank's snapshot: numbers of its own at the places of all, or at most of them."""
     draw = np.random.default_rng(rank)
     kernels = []
     for kernel in profile.kernels:
-        samples, counts = kernel.samples, kernel.counts
-        assert counts is not None
-        total = draw.poisson(60, len(samples.total)) + 1
-        warps = draw.integers(900, 1100, len(counts.warps))
+        had = draw.random(len(kernel.samples.total)) < shape.there
+        samples = PcSamples(
+            **{
+                field.name: getattr(kernel.samples, field.name)[had]
+                for field in dataclasses.fields(PcSamples)
+            }
+        )
+        total = draw.poisson(60 * draw.lognormal(0, shape.spread, len(samples.total))) + 1
         kernels.append(
             dataclasses.replace(
                 kernel,
@@ -78,11 +128,7 @@ def _make(profile: Profile, rank: int, path: Path) -> None:
                     total=total.astype(samples.total.dtype),
                     latency=draw.binomial(total, 0.6).astype(samples.latency.dtype),
                 ),
-                counts=dataclasses.replace(
-                    counts,
-                    warps=warps.astype(counts.warps.dtype),
-                    threads=(32 * warps).astype(counts.threads.dtype),
-                ),
+                counts=kernel.counts and _drawn(kernel.counts, draw),
                 pc_metrics={
                     name: dataclasses.replace(
                         metric, value=np.rint(metric.value * draw.uniform(0.5, 1.5, len(metric.value)))
@@ -98,17 +144,28 @@ def _make(profile: Profile, rank: int, path: Path) -> None:
     write_snapshot(dataclasses.replace(profile, kernels=tuple(kernels), host=f"node{rank // 8}"), path)
 
 
-def make(folder: Path, count: int) -> list[Path]:
+def _drawn(counts: PcCounts, draw: np.random.Generator) -> PcCounts:
+    warps = draw.integers(900, 1100, len(counts.warps))
+    return dataclasses.replace(
+        counts,
+        warps=warps.astype(counts.warps.dtype),
+        threads=(32 * warps).astype(counts.threads.dtype),
+    )
+
+
+def make(folder: Path, count: int, shape: Shape) -> list[Path]:
     """As many snapshots, made where they are not there."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"app.rank{rank}.gpadvisor" for rank in range(count)]
-    profile = _template()
+    profile = _template(shape)
     with ProcessPoolExecutor() as pool:
-        own = [(rank, path) for rank, path in enumerate(paths[:_DISTINCT]) if not path.exists()]
-        list(pool.map(_make, [profile] * len(own), *zip(*own, strict=True)) if own else ())
-    for rank, path in enumerate(paths[_DISTINCT:]):
+        own = [(rank, path) for rank, path in enumerate(paths[:DISTINCT]) if not path.exists()]
+        if own:
+            alike = [profile] * len(own), [shape] * len(own)
+            list(pool.map(_make, *alike, *zip(*own, strict=True)))
+    for rank, path in enumerate(paths[DISTINCT:]):
         if not path.exists():
-            shutil.copyfile(paths[rank % _DISTINCT], path)
+            shutil.copyfile(paths[rank % DISTINCT], path)
     return paths
 
 
@@ -117,13 +174,14 @@ def measured(paths: list[Path], *words: str) -> str:
     target = FOLDER / "sum.gpadvisor"
     before = os.times()
     started = time.perf_counter()
-    listing = FOLDER / "peak"
+    listing, watcher = FOLDER / "peak", FOLDER / "watcher.py"
     command = [sys.executable, "-m", "gpadvisor", "aggregate", *map(str, paths), *words, "-o", str(target)]
-    watched = f"import resource, subprocess, sys; subprocess.run({command!r}, check=True, stdout=2); "
-    watched += (
-        f"open({str(listing)!r}, 'w').write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))"
+    # A file, since one argument does not hold the names of thousands.
+    watcher.write_text(
+        f"import resource, subprocess\nsubprocess.run({command!r}, check=True, stdout=2)\n"
+        f"open({str(listing)!r}, 'w').write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))\n"
     )
-    subprocess.run([sys.executable, "-c", watched], check=True, stderr=subprocess.DEVNULL)
+    subprocess.run([sys.executable, str(watcher)], check=True, stderr=subprocess.DEVNULL)
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     peak = int(listing.read_text()) / 1024
@@ -135,8 +193,10 @@ def main() -> None:
     """Print a row for each number of profiles."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("profiles", type=int, nargs="*", default=[10, 50, 200, 1000])
-    numbers = parser.parse_args().profiles
-    paths = make(FOLDER / "ranks", max(numbers))
+    parser.add_argument("--shape", choices=SHAPES, default="reports", help="what the profiles have")
+    arguments = parser.parse_args()
+    numbers = arguments.profiles
+    paths = make(FOLDER / f"ranks-{arguments.shape}", max(numbers), SHAPES[arguments.shape])
     print(f"snapshots of {paths[0].stat().st_size:,} bytes")
     for number in numbers:
         for words in ((), ("--partial",)):

@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 from tests.ncu_writer import write_report
 from tests.rank_values import SPEC, rank_profile, write_rank
+from tests.trace_values import Work, write_export
 
 from gpadvisor.cli import main
 from gpadvisor.errors import ProfileFormatError, UsageError
 from gpadvisor.model.problem import ProblemCode
-from gpadvisor.model.profile import SlowestRank
+from gpadvisor.model.profile import PcSamples, Profile, SlowestRank
 from gpadvisor.pipeline.aggregate import Aggregation, aggregate_files
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.store import load_profile, write_snapshot
@@ -28,6 +29,8 @@ from gpadvisor.store.ranks import reading
 from gpadvisor.store.ranks.child import RESULT, answer
 from gpadvisor.store.ranks.isolation import RankSum
 from gpadvisor.store.ranks.outliers import slow_kernels, slow_ranks
+from gpadvisor.store.timeline import read_timeline
+from gpadvisor.store.timeline.stored import write_with_timeline
 
 
 def aggregate(
@@ -180,6 +183,63 @@ def test_batches_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     whole = summed(tmp_path / "whole")
     monkeypatch.setattr(reading, "_BATCH", size)
     assert summed(tmp_path / "parts") == whole
+
+
+def in_two_rows(profile: Profile) -> Profile:
+    """The samples of each place as two rows."""
+    kernels = []
+    for kernel in profile.kernels:
+        columns = {
+            field.name: getattr(kernel.samples, field.name) for field in dataclasses.fields(kernel.samples)
+        }
+        rows = [{**columns, "total": columns["latency"]}, {**columns, "latency": 0 * columns["latency"]}]
+        rows[1]["total"] = columns["total"] - columns["latency"]
+        samples = PcSamples(**{name: np.concatenate([half[name] for half in rows]) for name in columns})
+        kernels.append(dataclasses.replace(kernel, samples=samples))
+    return dataclasses.replace(profile, kernels=tuple(kernels))
+
+
+@pytest.mark.parametrize("amiss", ["nothing", "a launch more", "a place twice", "very many samples"])
+def test_places_that_are_added_up_at_once_are_what_sums_by_profile_give(tmp_path: Path, amiss: str) -> None:
+    """One profile of a batch is enough to have all of them added up by profile first."""
+    files = []
+    for rank in range(6):
+        rows = {at: (3 + rank * at % 7, 2) for at in range(rank % 3, 9)}
+        times = (10.0, 20.0)
+        if rank == 3 and amiss == "a launch more":
+            times = (10.0, 20.0, 30.0)
+        if rank == 3 and amiss == "very many samples":
+            rows[1] = (1 << 40, 1 << 39)
+        profile = rank_profile(rows, times)
+        if rank == 3 and amiss == "a place twice":
+            profile = in_two_rows(profile)
+        files.append(write_rank(tmp_path, rank, profile))
+    tables = {}
+    for cells in (False, True):  # with them there are always sums by profile
+        target = tmp_path / f"{cells}.gpadvisor"
+        asked = Aggregation(by=None, partial=False, merge=False, keep_going=False, cells=cells)
+        aggregate_files(files, target, asked, Settings(), lambda _: None)
+        with zipfile.ZipFile(target) as archive:
+            tables[cells] = {
+                name: archive.read(name)
+                for name in archive.namelist()
+                if name.endswith(".parquet") and name != "across_cells.parquet"
+            }
+    assert tables[False] == tables[True]
+
+
+def test_timelines_are_no_part_of_a_sum_which_says_so(ranks: list[Path], tmp_path: Path) -> None:
+    run = read_timeline(write_export(tmp_path / "run.sqlite", [Work(10, 20, "k"), Work(40, 50, "k")]))
+    for path in ranks[:2]:
+        write_with_timeline(load_profile(path), run, path)
+    parts = [tmp_path / "part0.gpadvisor", tmp_path / "part1.gpadvisor"]
+    for part, files in zip(parts, (ranks[:1], ranks[1:]), strict=True):
+        aggregate(files, part)
+    aggregate(ranks, tmp_path / "whole.gpadvisor")
+    aggregate(parts, tmp_path / "merged.gpadvisor", merge=True)
+    for name in ("whole", "merged"):
+        said = {each.code: each.message for each in load_profile(tmp_path / f"{name}.gpadvisor").problems}
+        assert "idle time is not in it: 2 of them have a timeline" in said[ProblemCode.SUM_OVER_RANKS]
 
 
 def test_two_of_one_rank_are_refused(ranks: list[Path], tmp_path: Path) -> None:

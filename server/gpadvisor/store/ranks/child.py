@@ -12,6 +12,7 @@ from typing import Any, Final
 import duckdb
 
 from gpadvisor.errors import GpadvisorError, ProfileFormatError, UsageError
+from gpadvisor.store.ranks.manifests import Told
 from gpadvisor.store.ranks.members import By, Member, chosen_by, with_ranks
 from gpadvisor.store.ranks.reading import RankFile, Reading, engine, look, read_all, why
 from gpadvisor.store.ranks.result import summed
@@ -55,10 +56,10 @@ def _tried(
     folder = Path(parameters["folder"])
     bad: dict[str, str] = {}
     sources: list[RankFile] = []
-    shared: dict[str, Any] = {}
+    told = Told()
     for path, name in files:
         try:
-            sources.append(look(Path(path), name, connection, folder, shared))
+            sources.append(look(Path(path), name, connection, folder, told))
         except (ProfileFormatError, OSError, duckdb.Error, KeyError, TypeError, ValueError) as error:
             bad[name] = why(error)
     if bad:
@@ -69,7 +70,7 @@ def _tried(
     sources, members, numbered = _ordered(sources, number=parameters.get("number", True))
     by = chosen_by(members, None if parameters["by"] is None else By(parameters["by"]))
     order = {member: index for index, member in enumerate(members)}
-    reading = Reading(connection, folder, order, cells=bool(parameters.get("cells")))
+    reading = Reading(connection, folder, order, cells=bool(parameters.get("cells")), told=told)
     read_all(reading, sources)
     if reading.bad:
         return reading.bad, 0, 0, numbered

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpadvisor.model.figures import percentage
 from gpadvisor.model.problem import ProblemCode
-from gpadvisor.store.parts import Document
+from gpadvisor.store.parts import Columns, Document
 from gpadvisor.store.ranks.members import By, Member
 from gpadvisor.store.ranks.outliers import FEWEST, SLOWER, imbalance, slow_kernels, slow_ranks
 
@@ -19,22 +19,23 @@ _NAMED: Final = 3
 
 
 def times_by_rank(
-    times: Sequence[Document], members: Sequence[Member], kernels: int, by: By
+    times: Columns, members: Sequence[Member], kernels: int, by: By
 ) -> tuple[list[str], NDArray[np.float64]]:
     """Names of what is compared, and the time of each kernel (row) on each of them, NaN where there is none.
 
     Args:
-        times: rows of kernel ``k`` and profile ``rank`` with ``time_ns``.
+        times: ``time_ns`` of kernel ``k`` on profile ``rank``, absent where not known.
         members: the profiles, which ``rank`` numbers.
         kernels: how many there are.
         by: what the profiles are told by; of a node its ranks' times are added up.
     """
     labels, columns = _labels(members, by)
-    matrix = np.full((kernels, len(labels)), np.nan)
-    for row in times:
-        if row["time_ns"] is not None and row["time_ns"] > 0:
-            cell = row["k"], columns[row["rank"]]
-            matrix[cell] = row["time_ns"] + (0.0 if np.isnan(matrix[cell]) else matrix[cell])
+    ns = np.ma.filled(times["time_ns"], 0.0)
+    had = ns > 0
+    where = times["k"][had], columns[times["rank"][had]]
+    matrix = np.zeros((kernels, len(labels)))
+    np.add.at(matrix, where, ns[had])
+    matrix[matrix == 0] = np.nan
     return labels, matrix
 
 

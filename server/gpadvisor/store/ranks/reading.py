@@ -18,9 +18,10 @@ from gpadvisor.files import open_file
 from gpadvisor.model.profile import adds_up
 from gpadvisor.store.formats import ProfileKind, kind_of
 from gpadvisor.store.parts import MAX_EXECUTED, MAX_SAMPLES, Document
+from gpadvisor.store.ranks import direct
 from gpadvisor.store.ranks.blobs import KINDS, new_blobs
 from gpadvisor.store.ranks.kernels import Kernels
-from gpadvisor.store.ranks.manifests import check_manifest, wanted
+from gpadvisor.store.ranks.manifests import Told, check_manifest
 from gpadvisor.store.ranks.members import Member, member
 from gpadvisor.store.ranks.summing import (
     CELLS,
@@ -31,6 +32,7 @@ from gpadvisor.store.ranks.summing import (
     GROUPED,
     KEPT,
     PLACES,
+    SAMPLES_OF,
     STAGES,
     TAKEN,
     USED,
@@ -42,7 +44,7 @@ from gpadvisor.store.snapshot.parquet import MAX_ROWS, connect
 from gpadvisor.store.snapshot.stored import stored, stored_places
 from gpadvisor.store.snapshot.tables import SCHEMAS
 
-_BATCH: Final = 50
+_BATCH: Final = direct.SLOTS
 _BATCH_BYTES: Final = 64 << 20
 _TABLES: Final = ("launches", "samples", "counts", "pc_metrics", "metrics")
 # Of a whole batch; where it is too much for one profile, its files are tried one by one.
@@ -69,11 +71,10 @@ _NUMBERED: Final = (
 class RankFile:
     """One snapshot to add, or one that sums up others."""
 
-    path: Path
+    path: str
     name: str  # as given
     members: tuple[Member, ...]
     kept: Document | None  # what a sum of others says of its kernels
-    manifest: Document
     blobs: tuple[str, ...]  # members that are binaries, listings and sources
     places: bytes | None  # of the tables, for `stored`; None where they cannot be read without unpacking
 
@@ -86,12 +87,10 @@ class Reading:
     folder: Path
     order: Mapping[Member, int]
     cells: bool  # whether what each profile has at each place is kept
+    told: Told  # by all manifests
     kernels: Kernels = field(default_factory=Kernels)
     bad: dict[str, str] = field(default_factory=dict)  # why, by path
     blobs: dict[tuple[str, str], Path] = field(default_factory=dict)  # by kind and digest
-    documents: dict[str, Document] = field(default_factory=dict)  # of sources, by path
-    lines: dict[tuple[str, str], Document] = field(default_factory=dict)
-    added: list[RankFile] = field(default_factory=list)
 
 
 @contextmanager
@@ -105,8 +104,8 @@ def engine(folder: Path, memory_bytes: int) -> Iterator[Any]:
         yield connection
 
 
-def look(path: Path, name: str, connection: Any, folder: Path, shared: dict[Any, Any]) -> RankFile:
-    """What a file holds, from its manifest; ``shared`` has what those before had, which many have alike.
+def look(path: Path, name: str, connection: Any, folder: Path, told: Told) -> RankFile:
+    """What a file holds; what its manifest says is noted in ``told``.
 
     Raises:
         ProfileFormatError: it is no snapshot, or a damaged one.
@@ -122,19 +121,18 @@ def look(path: Path, name: str, connection: Any, folder: Path, shared: dict[Any,
             if missing:
                 raise ProfileFormatError(f"it lacks {missing[0]}.parquet")
             check_manifest(manifest, archive.namelist())
-            kept = wanted(manifest, shared)
+            told.note(manifest)
             blobs = tuple(one for one in archive.namelist() if one.partition("/")[0] in KINDS)
             about: Any = {
-                "path": path,
+                "path": str(path),
                 "name": name,
-                "manifest": kept,
-                "blobs": shared.setdefault(blobs, blobs),
+                "blobs": told.once(blobs),
                 "kept": result or None,
                 "places": stored_places(archive, [f"{table}.parquet" for table in _TABLES]),
             }
             if not result:
                 head = manifest["profile"]
-                return RankFile(members=(member(name, head["host"], head.get("rank")),), **about)
+                return RankFile(members=(member(name, told.once(head["host"]), head.get("rank")),), **about)
             table = folder / "across_ranks.parquet"
             table.write_bytes(archive.read(table.name))
     rows = connection.execute(
@@ -159,7 +157,7 @@ def _batches(reading: Reading, sources: Sequence[RankFile]) -> Iterator[list[Ran
     size = 0
     for file in sorted(sources, key=lambda source: reading.order[source.members[0]]):
         batch.append(file)
-        size += file.path.stat().st_size
+        size += Path(file.path).stat().st_size
         if len(batch) == _BATCH or size > _BATCH_BYTES:
             yield batch
             batch, size = [], 0
@@ -174,7 +172,7 @@ def _tried(reading: Reading, batch: list[RankFile]) -> bool:
     kernels = reading.kernels.copy()
     try:
         (_add_raw if batch[0].kept is None else _add_kept)(reading, kernels, batch)
-        blobs = new_blobs(((file.path, file.blobs) for file in batch), reading.blobs, reading.folder)
+        blobs = new_blobs(((Path(file.path), file.blobs) for file in batch), reading.blobs, reading.folder)
         connection.execute("COMMIT")
     except duckdb.OutOfMemoryException:
         raise
@@ -185,12 +183,6 @@ def _tried(reading: Reading, batch: list[RankFile]) -> bool:
         return False
     reading.kernels = kernels
     reading.blobs |= blobs
-    reading.added += batch
-    for file in batch:
-        for entry in file.manifest["sources"]:
-            reading.documents.setdefault(entry["key"], entry)
-        for line in file.manifest["lines"]:
-            reading.lines.setdefault((line["binary"], line["kernel"]), line)
     return True
 
 
@@ -207,12 +199,13 @@ def why(error: Exception) -> str:
 
 def _unpack(source: RankFile, tables: Sequence[str], place: Path) -> None:
     place.mkdir(parents=True, exist_ok=True)
-    with open_file(source.path) as stream:
+    path = Path(source.path)
+    with open_file(path) as stream:
         if source.places is not None and source.kept is None:
             for table, data in zip(_TABLES, stored(stream, source.places), strict=True):
                 (place / f"{table}.parquet").write_bytes(data)
             return
-        with opened(stream, source.path.stat().st_size) as (archive, _):
+        with opened(stream, path.stat().st_size) as (archive, _):
             if CELLS_TABLE in tables and f"{CELLS_TABLE}.parquet" not in archive.namelist():
                 raise ProfileFormatError("it lacks what each profile has at each place; make it with --cells")
             for table in tables:
@@ -227,11 +220,15 @@ def _add_raw(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> N
     order = [reading.order[rank_file.members[0]] for rank_file in batch]
     most = _launches(connection, [folder / "launches.parquet" for folder in folders], order)
     _number(connection, kernels)
-    run = f"CASE WHEN launch < {most} THEN slot * {most} + launch::UBIGINT END AS run"
-    for table, query in GROUPED.items():
+    run = f"slot, CASE WHEN launch < {most} THEN slot * {most} + launch::UBIGINT END AS run"
+    for table in GROUPED:
         rows = _rows(table, [folder / f"{table}.parquet" for folder in folders], order, run)
         connection.execute(f"CREATE OR REPLACE TEMP VIEW in_{table} AS {rows}")
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE grouped_{table} AS {query}")
+    at_once = not reading.cells and direct.grouped(connection)
+    stages = {**STAGES, "samples": direct.stage(order)} if at_once else STAGES
+    for table, query in GROUPED.items():
+        none = " LIMIT 0" if at_once and table == "samples" else ""
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE grouped_{table} AS {query}{none}")
     for text, query in _CHECKS.items():
         if connection.execute(f"SELECT 1 {query} LIMIT 1").fetchone() is not None:
             raise ProfileFormatError(f"it has {text}")
@@ -240,8 +237,10 @@ def _add_raw(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> N
     if reading.cells:
         connection.execute(CELLS_ADDED)
     _note_metrics(connection, "grouped_pc_metrics")
+    samples_of = direct.SAMPLES_OF if at_once else SAMPLES_OF
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW samples_of AS {samples_of}")
     for name in FORMS:
-        _put(connection, name, STAGES[name])
+        _put(connection, name, stages[name])
     _check_names(connection, kernels)
 
 

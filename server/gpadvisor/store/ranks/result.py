@@ -24,6 +24,7 @@ from gpadvisor.model.profile import (
 from gpadvisor.store.parts import Columns, Document, Parts, put_together
 from gpadvisor.store.ranks.findings import findings, slowest_rank, times_by_rank
 from gpadvisor.store.ranks.kernels import SummedKernel
+from gpadvisor.store.ranks.manifests import Told
 from gpadvisor.store.ranks.members import By, Member, stated
 from gpadvisor.store.ranks.reading import Reading
 from gpadvisor.store.ranks.summing import CELLS_KEPT, KEPT, KEY
@@ -46,27 +47,27 @@ def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
     _renumber(connection, order)
     ordered = [reading.kernels.found[k] for k in order]
     configurations = _documents(connection, "SELECT * FROM kept_out_launches")
-    times = _documents(connection, "SELECT * FROM kept_out_times")
+    times: Columns = connection.execute("SELECT k, rank, time_ns FROM sum_times").fetchnumpy()
     kernels = [
         _kernel(index, kernel, [row for row in configurations if row["k"] == index])
         for index, kernel in enumerate(ordered)
     ]
-    _launches(kernels, times)
+    _launches(connection, kernels)
     _metrics(connection, kernels)
-    mixed = _mixed(reading, kernels, times)
+    mixed = _mixed(reading, kernels)
     problems = _compare(kernels, times, members, by, is_one=not mixed)
     parts = Parts(
         document={
             "profile": _profile(reading, members),
             "kernels": kernels,
-            "sources": [reading.documents[key] for key in sorted(reading.documents)],
+            "sources": [reading.told.sources[key] for key in sorted(reading.told.sources)],
             "problems": [
-                _sum(members, by, reading.kernels.failed),
+                _sum(members, by, reading),
                 *mixed,
                 *problems,
                 *_told(reading),
             ],
-            **({"lines": [reading.lines[key] for key in sorted(reading.lines)]} if reading.lines else {}),
+            **_lines(reading.told),
         },
         tables={name: _table(connection, kernels, name) for name in ("samples", "counts", "pc_metrics")},
         blobs={
@@ -83,6 +84,7 @@ def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
         "across": {
             "by": by.value,
             "failed": reading.kernels.failed,
+            "timelines": reading.told.timelines,
             "kernels": [
                 {
                     "pc_metrics": dict(sorted(kernel.pc_metrics.items())),
@@ -96,7 +98,7 @@ def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
 
 
 def _compare(
-    kernels: Sequence[Document], times: Sequence[Document], members: Sequence[Member], by: By, *, is_one: bool
+    kernels: Sequence[Document], times: Columns, members: Sequence[Member], by: By, *, is_one: bool
 ) -> list[Document]:
     """What ranks differ in, of the run; what is of a kernel is added to it.
 
@@ -104,7 +106,7 @@ def _compare(
     """
     labels, matrix = times_by_rank(times, members, len(kernels), by)
     slowest = slowest_rank(matrix, labels, by) if is_one else None
-    if slowest is not None and all(row["time_ns"] is not None for row in times):
+    if slowest is not None and not np.ma.getmaskarray(times["time_ns"]).any():
         for kernel, share in zip(kernels, slowest[1].tolist(), strict=True):
             kernel["metrics"] |= {SLOWEST: slowest[0], SLOWEST_SHARE: share}
     in_general, by_kernel = findings(matrix, labels, [row["launch"]["demangled"] for row in kernels], by)
@@ -195,9 +197,9 @@ def _kernel(index: int, summed_kernel: SummedKernel, rows: Sequence[Document]) -
     return kernel
 
 
-def _launches(kernels: Sequence[Document], times: Sequence[Document]) -> None:
-    for index, kernel in enumerate(kernels):
-        kernel["metrics"][LAUNCHES] = sum(row["launches"] for row in times if row["k"] == index)
+def _launches(connection: Any, kernels: Sequence[Document]) -> None:
+    for k, launches in connection.execute("SELECT k, sum(launches) FROM sum_times GROUP BY k").fetchall():
+        kernels[k]["metrics"][LAUNCHES] = int(launches)
 
 
 def _metrics(connection: Any, kernels: Sequence[Document]) -> None:
@@ -220,43 +222,46 @@ def _metrics(connection: Any, kernels: Sequence[Document]) -> None:
 
 
 def _profile(reading: Reading, members: Sequence[Member]) -> Document:
-    heads = [file.manifest["profile"] for file in reading.added]
-
-    def common(name: str) -> str | None:
-        values = {head[name] for head in heads}
-        return values.pop() if len(values) == 1 else None
-
-    created = [head["created"] for head in heads if head["created"]]
-    names = json.dumps([[member.rank, member.name, member.node] for member in members])
+    names = hashlib.sha256()
+    for member in members:
+        names.update(json.dumps([member.rank, member.name, member.node]).encode())
+    told = reading.told
     return {
-        "sha256": hashlib.sha256(names.encode()).hexdigest(),
-        "collector": common("collector") or "several",
-        "collector_version": common("collector_version"),
-        "command": common("command"),
-        "host": common("host"),
-        "created": min(created, default=None),
+        "sha256": names.hexdigest(),
+        "collector": told.common("collector") or "several",
+        "collector_version": told.common("collector_version"),
+        "command": told.common("command"),
+        "host": told.common("host"),
+        "created": told.created,
     }
 
 
-def _sum(members: Sequence[Member], by: By, failed: int) -> Document:
+def _sum(members: Sequence[Member], by: By, reading: Reading) -> Document:
     ranks = [member.rank for member in members]
     text = (
         f"{len(members):,} profiles"
         if by is By.NAME
         else f"{len(members):,} ranks ({min(ranks)} to {max(ranks)})"
     )
-    failures = f"; {failed:,} failed launches are left out" if failed else ""
+    left_out = ""
+    if reading.kernels.failed:
+        left_out = f"; {reading.kernels.failed:,} failed launches are left out"
+    if reading.told.timelines:
+        left_out += (
+            f"; idle time is not in it: {reading.told.timelines:,} of them have a timeline, which"
+            " gpadvisor idle reads one by one"
+        )
     return {
         "code": ProblemCode.SUM_OVER_RANKS.value,
-        "message": f"sum over {text}: {stated(members, by)}; times and samples are of all of them{failures}",
+        "message": f"sum over {text}: {stated(members, by)}; times and samples are of all of them{left_out}",
     }
 
 
-def _mixed(reading: Reading, kernels: Sequence[Document], times: Sequence[Document]) -> list[Document]:
+def _mixed(reading: Reading, kernels: Sequence[Document]) -> list[Document]:
     """Several programs, builds or devices in one sum."""
-    commands = sorted({file.manifest["profile"]["command"] or "" for file in reading.added} - {""})
+    commands = sorted({command or "" for command in reading.told.values["command"]} - {""})
     devices = sorted({kernel["device"]["name"] or kernel["device"]["arch"] for kernel in kernels})
-    programs, builds = _programs(kernels, times), _builds(kernels)
+    programs, builds = _programs(reading.connection, kernels), _builds(kernels)
     differences = []
     if len({command.split()[0] for command in commands if command.split()}) > 1:
         differences.append(f"{len(commands)} commands were profiled: {_list(commands)}")
@@ -275,13 +280,17 @@ def _mixed(reading: Reading, kernels: Sequence[Document], times: Sequence[Docume
     ]
 
 
-def _programs(kernels: Sequence[Document], times: Sequence[Document]) -> int:
+def _programs(connection: Any, kernels: Sequence[Document]) -> int:
     """How many groups of profiles there are of which none has a kernel's name of another."""
     import networkx as nx  # noqa: PLC0415 a heavy import that reading a snapshot does not need
 
-    pairs = nx.Graph()
-    pairs.add_edges_from((int(row["rank"]), kernels[row["k"]]["launch"]["kernel"]) for row in times)
-    return int(nx.number_connected_components(pairs))
+    together = connection.execute(
+        "SELECT DISTINCT ks FROM (SELECT list(k ORDER BY k) AS ks FROM sum_times GROUP BY rank)"
+    ).fetchall()
+    names = nx.Graph()
+    for (ks,) in together:
+        nx.add_path(names, [kernels[k]["launch"]["kernel"] for k in ks])
+    return int(nx.number_connected_components(names))
 
 
 def _builds(kernels: Sequence[Document]) -> list[str]:
@@ -301,19 +310,17 @@ def _list(names: Sequence[str]) -> str:
 
 def _told(reading: Reading) -> list[Document]:
     """Problems of whole profiles, one for each kind."""
-    by_code: dict[str, Document] = {}
     ours = {
         ProblemCode.SUM_OVER_RANKS.value,
         ProblemCode.SLOW_RANKS.value,
         ProblemCode.MIXED_PROFILES.value,
     }
-    for file in reading.added:
-        for problem in file.manifest["problems"]:
-            if problem["code"] not in ours:
-                by_code[problem["code"]] = min(
-                    by_code.get(problem["code"], problem), problem, key=lambda entry: str(entry["message"])
-                )
-    return [by_code[code] for code in sorted(by_code)]
+    problems = reading.told.problems
+    return [problems[code] for code in sorted(problems) if code not in ours]
+
+
+def _lines(told: Told) -> Document:
+    return {"lines": [told.lines[key] for key in sorted(told.lines)]} if told.lines else {}
 
 
 def _table(connection: Any, kernels: Sequence[Document], name: str) -> Columns:
@@ -342,11 +349,13 @@ def _table(connection: Any, kernels: Sequence[Document], name: str) -> Columns:
 def _kept(reading: Reading, members: Sequence[Member]) -> dict[str, bytes]:
     """The tables that another merge needs."""
     connection = reading.connection
-    connection.execute("CREATE TEMP TABLE ranks (member UINTEGER, rank INTEGER, name VARCHAR, node VARCHAR)")
-    connection.executemany(
-        "INSERT INTO ranks VALUES (?, ?, ?, ?)",
-        [(index, member.rank, member.name, member.node) for index, member in enumerate(members)],
-    )
+    columns = {
+        "member": np.arange(len(members), dtype=np.uint32),
+        "rank": np.array([member.rank for member in members], np.int32),
+        "name": np.array([member.name for member in members], object),
+        "node": np.array([member.node for member in members], object),
+    }
+    connection.register("ranks", columns)
     result: dict[str, bytes] = {}
     cells = {"cells": CELLS_KEPT} if reading.cells else {}
     for name, query in {**KEPT, "ranks": "SELECT * FROM ranks ORDER BY member", **cells}.items():

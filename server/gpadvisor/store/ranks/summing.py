@@ -47,7 +47,8 @@ _LISTS: Final = ("sections", "reasons", "pc_metrics", "problems")
 _LONGEST: Final = tuple(
     name for name in SCHEMAS["launches"] if name not in {*_CONFIGURATION, *_TOLD, *_LISTS}
 )
-_RANKED: Final = "4294967295"  # more than there are profiles, so that the lower of two has the larger rest
+RANKED: Final = "4294967295"
+"""More than there are profiles, so that the lower of two has the larger rest."""
 _ORDER: Final = "{'ns': longest_ns, 'rank': -longest_rank::BIGINT, 'launch': -longest_launch::BIGINT}"
 _FIRST: Final = "place"  # of a launch among those of its batch, the longest last; of equals the first launch
 
@@ -90,11 +91,14 @@ GROUPED: Final[Mapping[str, str]] = {
 """The large tables of a batch, each read once, as ``grouped_...``; of launches that are not there ``k`` is
 absent."""
 
+SAMPLES_OF: Final = "SELECT k, f, sum(s) AS samples FROM grouped_samples GROUP BY ALL"
+"""How many samples each kernel has on each profile of a batch, as ``samples_of``."""
+
 STAGES: Final[Mapping[str, str]] = {
     "samples": f"""
         SELECT k, section, pc, reason, count(*)::UINTEGER AS ranks, sum(s)::UBIGINT AS samples,
             sum(l)::UBIGINT AS latency_samples, min(s) AS least,
-            max(s::HUGEINT * 4294967296 + ({_RANKED} - f)) AS most,
+            max(s::HUGEINT * 4294967296 + ({RANKED} - f)) AS most,
             sum(s::HUGEINT * s::HUGEINT)::DECIMAL(38, 0) AS squares
         FROM grouped_samples GROUP BY ALL""",
     "launches": f"""
@@ -124,10 +128,10 @@ STAGES: Final[Mapping[str, str]] = {
         FROM (SELECT k, f, sum(greatest(coalesce(runs, 1), 1))::UBIGINT AS launches,
                 sum(duration_ns) AS time_ns
             FROM in_launches JOIN keyed USING (run)
-                LEFT JOIN (SELECT run, least(max(number), {_RANKED}) AS runs FROM in_metrics
+                LEFT JOIN (SELECT run, least(max(number), {RANKED}) AS runs FROM in_metrics
                     WHERE name = 'gpadvisor__launches' GROUP BY ALL) USING (run)
             GROUP BY ALL)
-            LEFT JOIN (SELECT k, f, sum(s) AS samples FROM grouped_samples GROUP BY ALL) USING (k, f)""",
+            LEFT JOIN samples_of USING (k, f)""",
 }
 """A batch of snapshots, its tables as ``in_...`` with profile ``f`` and launch ``run``, in that form."""
 
@@ -161,17 +165,13 @@ MERGED: Final[Mapping[str, str]] = {
         SELECT k, metric, section, pc,
             CASE WHEN any_value(adds) THEN sum(value) ELSE max(value) END AS value
         FROM {rows} JOIN adding USING (metric) GROUP BY k, metric, section, pc""",
-    "times": """
-        SELECT k, rank, sum(launches)::UBIGINT AS launches, sum(time_ns) AS time_ns,
-            sum(samples)::UBIGINT AS samples
-        FROM {rows} GROUP BY ALL""",
 }
-"""Rows of that form, added up."""
+"""Rows of that form, added up; those of ``times`` are of one profile each and only put beside each other."""
 
 KEPT: Final[Mapping[str, str]] = {
     "samples": f"""
         SELECT k, section, pc, reason, ranks, samples, latency_samples, least,
-            (most // 4294967296)::UBIGINT AS most, ({_RANKED} - most % 4294967296)::UINTEGER AS worst, squares
+            (most // 4294967296)::UBIGINT AS most, ({RANKED} - most % 4294967296)::UINTEGER AS worst, squares
         FROM sum_samples ORDER BY k, section, pc, reason""",
     "launches": f"SELECT * FROM sum_launches ORDER BY k, {_CONFIGURED}",
     "metrics": "SELECT * FROM sum_metrics ORDER BY k, name",
@@ -182,7 +182,7 @@ KEPT: Final[Mapping[str, str]] = {
 TAKEN: Final[Mapping[str, str]] = {
     "samples": f"""
         SELECT numbered.k, section, pc, reason, ranks, samples, latency_samples, least,
-            most::HUGEINT * 4294967296 + ({_RANKED} - moved.now) AS most, squares
+            most::HUGEINT * 4294967296 + ({RANKED} - moved.now) AS most, squares
         FROM kept_samples kept JOIN numbered ON kept.k = numbered.was JOIN moved ON kept.worst = moved.was""",
     "launches": """
         SELECT kept.* REPLACE (numbered.k AS k, moved.now AS longest_rank)
@@ -222,6 +222,9 @@ CELLS_KEPT: Final = """
 
 def add(connection: Any, name: str, stage: str) -> None:
     """Add what a query gives to one of the sums."""
+    if name not in MERGED:
+        connection.execute(f"INSERT INTO sum_{name} BY NAME {stage}")
+        return
     merged = MERGED[name].replace("{rows}", f"(SELECT * FROM sum_{name} UNION ALL BY NAME {stage})")
     connection.execute(f"CREATE OR REPLACE TABLE next_{name} AS {merged}")
     connection.execute(f"DROP TABLE sum_{name}")
