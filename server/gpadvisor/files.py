@@ -181,8 +181,8 @@ def _has_one_member(group: int) -> bool:
         user, entry = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
     except KeyError:
         return False
-    own = group == 0 or (entry.gr_name == user.pw_name and group == user.pw_gid)
-    return own and not set(entry.gr_mem) - {user.pw_name, "root"}
+    is_own_group = group == 0 or (entry.gr_name == user.pw_name and group == user.pw_gid)
+    return is_own_group and not set(entry.gr_mem) - {user.pw_name, "root"}
 
 
 def _require_regular(status: os.stat_result, path: Path | str) -> None:

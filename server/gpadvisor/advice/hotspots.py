@@ -51,8 +51,10 @@ def hotspots(
     elif len(ranked) and not _has_line(context, blame, int(ranked[0])):
         calls = _calls(context, int(blame.rows.function[ranked[0]]))
         lines = {call.use.location for call in calls if call.use is not None} - {None}
-        others = [one for one in result if one.use is None or one.use.location not in lines]
-        result = [*calls, *others][:limit]
+        elsewhere = [
+            hotspot for hotspot in result if hotspot.use is None or hotspot.use.location not in lines
+        ]
+        result = [*calls, *elsewhere][:limit]
     if category is Category.NOTE:  # without an optimizer there is nothing that these stalls would go by
         return tuple(replace(hotspot, speedup=None) for hotspot in result)
     return tuple(result)

@@ -135,10 +135,10 @@ class ReachingDefinitions:
         if conditions:
             return result | self._search(written, before, guard, conditions)
         key = read, guard, before
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = frozenset(self._search(written, before, guard, conditions))
-        return known
+        cached = self._known.get(key)
+        if cached is None:
+            cached = self._known[key] = frozenset(self._search(written, before, guard, conditions))
+        return cached
 
     def _collect(
         self, defs: list[int], conditions: Conditions, guard: Condition | None, found: set[int]

@@ -193,11 +193,11 @@ def _add_indirect_edges(
     if guessed:
         orphans = _orphans(instructions, flows, edges, leaders)
         for index in guessed:
-            taken = orphans
+            claimed = orphans
             if len(guessed) * len(orphans) > _MAX_INDIRECT_EDGES:
-                after = next((other for other in guessed if other > index), len(instructions))
-                taken = [orphan for orphan in orphans if index < orphan < after]
-            edges[index].extend((orphan, EdgeKind.INDIRECT) for orphan in taken)
+                after = next((start for start in guessed if start > index), len(instructions))
+                claimed = [orphan for orphan in orphans if index < orphan < after]
+            edges[index].extend((orphan, EdgeKind.INDIRECT) for orphan in claimed)
     return len(guessed)
 
 

@@ -32,8 +32,8 @@ class Frontiers:
             for block in unreached:
                 above[block].append(count)
             order = [count, *whole_order(successors)]
-            found = immediate_dominators(order, above)
-            self.idom[:] = [count if one is None else one for one in found]
+            dominators = immediate_dominators(order, above)
+            self.idom[:] = [count if dominator is None else dominator for dominator in dominators]
         self._number()
         self._joins = self._frontier({*unreached})
 
@@ -59,7 +59,7 @@ class Frontiers:
     def _frontier(self, entered: Collection[int]) -> list[set[int]] | None:
         """Of each block, the joins where its dominance ends; None where they are too many to be kept."""
         frontier: list[set[int]] = [set() for _ in self.idom]
-        left = _MAX_FRONTIER * len(self.idom)
+        budget = _MAX_FRONTIER * len(self.idom)
         for block, sources in enumerate(self.predecessors):
             if len(sources) + (block in entered) < 2:
                 continue
@@ -68,9 +68,9 @@ class Frontiers:
                 index = source
                 while index != stop and block not in frontier[index]:
                     frontier[index].add(block)
-                    left -= 1
+                    budget -= 1
                     index = self.idom[index]
-                if left < 0:
+                if budget < 0:
                     return None
         return frontier
 
@@ -112,12 +112,12 @@ class Writers(dict[int, tuple[int, ...]]):
     def __missing__(self, block: int) -> tuple[int, ...]:
         """Found when first asked for."""
         if block in self._joins:
-            found = {self._nearest(source) for source in self._frontiers.predecessors[block]}
+            joins = {self._nearest(source) for source in self._frontiers.predecessors[block]}
         elif block in self._above:
-            found = {self._above[block]}
+            joins = {self._above[block]}
         else:
-            found = {self._nearest(block)}
-        self[block] = tuple(sorted(one for one in found if one is not None))
+            joins = {self._nearest(block)}
+        self[block] = tuple(sorted(join for join in joins if join is not None))
         return self[block]
 
     def _nearest(self, block: int) -> int | None:

@@ -67,16 +67,16 @@ def recover_lines(program: Program, compiled: Program) -> Recovery:
     same: set[str] = set()
     differing: dict[str, float] = {}
     for index, function in enumerate(functions):
-        other = None if any(function.lines) else counterparts.of(function)
-        if other is None:
+        counterpart = None if any(function.lines) else counterparts.of(function)
+        if counterpart is None:
             continue
-        lines, exact = _recovered(function, other)
+        lines, exact = _recovered(function, counterpart)
         if any(lines):
             functions[index] = with_lines(function, lines)
             if exact:
                 same.add(function.name)
             else:
-                differing[function.name] = _likeness(function, other)
+                differing[function.name] = _likeness(function, counterpart)
     result = replace(
         program, functions=tuple(functions), has_line_info=program.has_line_info or bool(same or differing)
     )
@@ -96,14 +96,16 @@ class _Counterparts:
 
     def of(self, function: Function) -> Function | None:
         """The same function: by its symbol, else the most alike of those with its name."""
-        known = self._by_name.get(function.name)
-        if known is not None:
-            return known
+        namesake = self._by_name.get(function.name)
+        if namesake is not None:
+            return namesake
         alike = [word for word in self._by_words[_plain(function.demangled)] if word.kind is function.kind]
         if not alike:
             return None
         counts = Counter(map(_shape, function.instructions))
-        return max(alike, key=lambda one: _overlap(counts, Counter(map(_shape, one.instructions))))
+        return max(
+            alike, key=lambda candidate: _overlap(counts, Counter(map(_shape, candidate.instructions)))
+        )
 
 
 def _plain(demangled: str) -> str:
@@ -112,11 +114,11 @@ def _plain(demangled: str) -> str:
     return head.rpartition(" ")[2].rpartition("::")[2]
 
 
-def _overlap(counts: Counter[str], other: Counter[str]) -> float:
-    return (counts & other).total() / max(counts.total(), other.total(), 1)
+def _overlap(counts: Counter[str], other_counts: Counter[str]) -> float:
+    return (counts & other_counts).total() / max(counts.total(), other_counts.total(), 1)
 
 
-def _likeness(function: Function, other: Function) -> float:
+def _likeness(function: Function, counterpart: Function) -> float:
     """The share of accesses, barriers and floating-point operations that two codes have in common."""
     here, counts = (
         Counter(
@@ -124,18 +126,18 @@ def _likeness(function: Function, other: Function) -> float:
             for instruction in code.instructions
             if instruction.info.opclass in _DONE
         )
-        for code in (function, other)
+        for code in (function, counterpart)
     )
     most = max(here.total(), counts.total())
     return (here & counts).total() / most if most else 1.0
 
 
-def _recovered(function: Function, other: Function) -> tuple[tuple[LineEntry | None, ...], bool]:
+def _recovered(function: Function, counterpart: Function) -> tuple[tuple[LineEntry | None, ...], bool]:
     """A line or None for each instruction, and whether the code is the same."""
-    here, there = function.instructions, other.instructions
+    here, there = function.instructions, counterpart.instructions
     if len(here) == len(there) and [*map(_fixed, here)] == [*map(_fixed, there)]:
-        return other.lines, True
-    return _Alignment(function, other).lines(), False
+        return counterpart.lines, True
+    return _Alignment(function, counterpart).lines(), False
 
 
 def _fixed(instruction: Instruction) -> str:
@@ -180,15 +182,15 @@ def _values(function: Function, shapes: Sequence[str]) -> list[Key]:
 class _Alignment:
     """One function beside another one with lines."""
 
-    def __init__(self, function: Function, other: Function) -> None:
-        self._function, self._other = function, other
+    def __init__(self, function: Function, counterpart: Function) -> None:
+        self._function, self._other = function, counterpart
         shapes = [_shape(instruction) for instruction in function.instructions]
-        other_shapes = [_shape(instruction) for instruction in other.instructions]
+        other_shapes = [_shape(instruction) for instruction in counterpart.instructions]
         # From the most telling to the least; only the first is unique where values are computed alike.
         self._keys: tuple[tuple[Sequence[Key], Sequence[Key]], ...] = (
-            (_values(function, shapes), _values(other, other_shapes)),
+            (_values(function, shapes), _values(counterpart, other_shapes)),
             (shapes, other_shapes),
-            ([*map(_operation, function.instructions)], [*map(_operation, other.instructions)]),
+            ([*map(_operation, function.instructions)], [*map(_operation, counterpart.instructions)]),
         )
         self._partners = self._paired(shapes, other_shapes)
 
@@ -202,14 +204,16 @@ class _Alignment:
             for index, block in enumerate(blocks):
                 if block in self._partners:
                     alike[self._partners[block], here[index]].append(index)
-            for (partners, key), own in alike.items():
-                may_be = [one for block in sorted(partners) for one in candidates.get((block, key), ())]
-                lines = [self._other.lines[one] for one in may_be]
+            for (partners, key), indices in alike.items():
+                may_be = [
+                    position for block in sorted(partners) for position in candidates.get((block, key), ())
+                ]
+                lines = [self._other.lines[position] for position in may_be]
                 if len(set(lines)) == 1:
-                    lines = lines[:1] * len(own)
-                elif not level or len(lines) != len(own):
+                    lines = lines[:1] * len(indices)
+                elif not level or len(lines) != len(indices):
                     continue
-                for index, line in zip(own, lines, strict=True):
+                for index, line in zip(indices, lines, strict=True):
                     entries.setdefault(index, line)
         return tuple(entries.get(position) for position in range(len(blocks)))
 
@@ -222,18 +226,20 @@ class _Alignment:
     def _paired(self, shapes: Sequence[str], other_shapes: Sequence[str]) -> Mapping[int, frozenset[int]]:
         """The blocks that each block may have become; none where nothing speaks for any."""
         votes: dict[int, Counter[int]] = defaultdict(Counter)
-        for index, one in (*match_in_order(shapes, other_shapes).items(), *_once(*self._keys[0])):
-            votes[self._function.block_of[index]][self._other.block_of[one]] += 1
+        for index, partner in (*match_in_order(shapes, other_shapes).items(), *_once(*self._keys[0])):
+            votes[self._function.block_of[index]][self._other.block_of[partner]] += 1
         return {
-            block: frozenset(one for one, count in counts.items() if _SUPPORT * count >= max(counts.values()))
+            block: frozenset(
+                partner for partner, count in counts.items() if _SUPPORT * count >= max(counts.values())
+            )
             for block, counts in votes.items()
         }
 
 
 def _once(here: Sequence[Key], there: Sequence[Key]) -> list[tuple[int, int]]:
     """What both have exactly once."""
-    counts, others = Counter(here), Counter(there)
-    places = {key: index for index, key in enumerate(there) if others[key] == 1}
+    counts, counts_there = Counter(here), Counter(there)
+    places = {key: index for index, key in enumerate(there) if counts_there[key] == 1}
     return [
         (position, places[key]) for position, key in enumerate(here) if counts[key] == 1 and key in places
     ]

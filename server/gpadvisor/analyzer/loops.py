@@ -63,15 +63,15 @@ def find_loops(
             if tree.dominates(successor, block):
                 latches.setdefault(successor, []).append(block)
     loops: list[FoundLoop] = []
-    left = _MAX_MEMBERSHIPS
+    memberships_left = _MAX_MEMBERSHIPS
     for header, ends in latches.items():
-        if left <= 0:
+        if memberships_left <= 0:
             break
         blocks = _natural_loop(header, ends, predecessors, tree)
-        left -= len(blocks)
+        memberships_left -= len(blocks)
         loops.append(FoundLoop(header, blocks, reducible=True))
     loops.extend(_irreducible_regions(successors, order, tree, loops))
-    return _nest(loops, len(predecessors), complete=left > 0)
+    return _nest(loops, len(predecessors), complete=memberships_left > 0)
 
 
 def _natural_loop(
@@ -117,9 +117,12 @@ def _irreducible_regions(
 def _nest(loops: list[FoundLoop], block_count: int, *, complete: bool) -> LoopNest:
     """Give each loop its parent: the smallest other loop around its header."""
     innermost = [-1] * block_count
-    largest_first = sorted(range(len(loops)), key=lambda at: (-len(loops[at].blocks), loops[at].reducible))
+    largest_first = sorted(
+        range(len(loops)), key=lambda number: (-len(loops[number].blocks), loops[number].reducible)
+    )
     place = {
-        at: position for position, at in enumerate(sorted(range(len(loops)), key=lambda at: _key(loops[at])))
+        number: position
+        for position, number in enumerate(sorted(range(len(loops)), key=lambda number: _key(loops[number])))
     }
     nested: dict[int, NestedLoop] = {}
     for index in largest_first:
@@ -130,7 +133,7 @@ def _nest(loops: list[FoundLoop], block_count: int, *, complete: bool) -> LoopNe
         nested[place[index]] = NestedLoop(loop.header, loop.blocks, loop.reducible, parent, depth)
         for block in loop.blocks:
             innermost[block] = place[index]
-    return LoopNest(tuple(nested[at] for at in range(len(loops))), tuple(innermost), complete)
+    return LoopNest(tuple(nested[number] for number in range(len(loops))), tuple(innermost), complete)
 
 
 def _key(loop: FoundLoop) -> tuple[int, int]:

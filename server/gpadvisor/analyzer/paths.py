@@ -47,18 +47,20 @@ def _ranked(function: Function) -> _Ranked:
     rank = [0] * len(order)
     for position, index in enumerate(order):
         rank[index] = position
-    sources = [[rank[source] for source in function.blocks[at].predecessors] for at in order]
+    sources = [[rank[source] for source in function.blocks[block].predecessors] for block in order]
     floor = [0] * len(order)
     for component in strongly_connected(order, dict(enumerate(successors))):
-        least = min(rank[at] for at in component)
+        least = min(rank[block] for block in component)
         for index in component:
             floor[rank[index]] = least
     return _Ranked(
         order=order,
         rank=rank,
-        owner=[rank[at] for at in function.block_of],
-        forward=[[one for one in group if one < at] for at, group in enumerate(sources)],
-        retreating=[[one for one in group if one >= at] for at, group in enumerate(sources)],
+        owner=[rank[block] for block in function.block_of],
+        forward=[[source for source in group if source < position] for position, group in enumerate(sources)],
+        retreating=[
+            [source for source in group if source >= position] for position, group in enumerate(sources)
+        ],
         floor=floor,
     )
 

@@ -136,15 +136,15 @@ class Positions:
         while pending:
             index = pending.popleft()
             visits[index] += 1
-            found = self._value(index) if visits[index] <= _VISITS else _OTHER
-            if found != self._values[index]:
-                self._values[index] = found
+            value = self._value(index) if visits[index] <= _VISITS else _OTHER
+            if value != self._values[index]:
+                self._values[index] = value
                 pending += readers[index]
         self.sizes.clear()  # of sums that were not yet known whole
         return [self._value(index) if visits[index] <= _VISITS else _OTHER for index in range(count)]
 
-    def _read(self, index: int, one: Register) -> _Value:
-        writers = self._inputs[index].get(one, frozenset())
+    def _read(self, index: int, source: Register) -> _Value:
+        writers = self._inputs[index].get(source, frozenset())
         result = _NEITHER if writers else self._unknown
         for writer in writers:
             result = _joined(result, self._values[writer])
@@ -185,27 +185,27 @@ class Positions:
 
     def _operand(self, index: int, text: str) -> tuple[int, _Value]:
         """The sign and the value of an operand."""
-        found = _SOURCE.match(text)
-        if found is None:
+        match = _SOURCE.match(text)
+        if match is None:
             return 1, _NEITHER
-        file = RegisterFile.UNIFORM if found[2] == "UR" else RegisterFile.GPR
-        return -1 if found[1] else 1, self._read(index, register(file, int(found[3])))
+        file = RegisterFile.UNIFORM if match[2] == "UR" else RegisterFile.GPR
+        return -1 if match[1] else 1, self._read(index, register(file, int(match[3])))
 
     def _choice(self, index: int) -> _Value:
         result = _NEITHER
-        for one in self._inputs[index]:
-            result = _joined(result, self._read(index, one))
+        for source in self._inputs[index]:
+            result = _joined(result, self._read(index, source))
         return result
 
     def _rest(self, index: int) -> _Value:
         """What no sum is: a place where it is of places alone."""
-        kinds = {self._read(index, one).kind for one in self._inputs[index]} - {_Kind.NEITHER}
+        kinds = {self._read(index, source).kind for source in self._inputs[index]} - {_Kind.NEITHER}
         return _NEITHER if not kinds else _PLACE if kinds == {_Kind.PLACE} else _OTHER
 
     def _shift(self, index: int) -> _Value:
         instruction = self._function.instructions[index]
         sources = self._sources(instruction)
-        numbers = [int(found[2], 16) for text in sources if (found := _HEX.match(text))]
+        numbers = [int(match[2], 16) for text in sources if (match := _HEX.match(text))]
         if "R" in instruction.modifiers:
             # The sign of an index, for its upper half: no index is below zero.
             return _NEITHER if numbers == [0x1F] and "S32" in instruction.modifiers else self._rest(index)
@@ -227,21 +227,23 @@ class Positions:
         if len(sources) < 2:
             return self._rest(index)
         terms = [(1, None, text) for text in sources[2:3]]
-        for one, other in ((sources[0], sources[1]), (sources[1], sources[0])):
-            if self._operand(index, one)[1].kind is _Kind.NEITHER:
-                number = _HEX.match(one)
+        for first, second in ((sources[0], sources[1]), (sources[1], sources[0])):
+            if self._operand(index, first)[1].kind is _Kind.NEITHER:
+                number = _HEX.match(first)
                 times = int(number[2], 16) * (-1 if number[1] else 1) if number else 1
-                return self._sum(index, [(times, None if number else self._name(index, one), other), *terms])
+                return self._sum(
+                    index, [(times, None if number else self._name(index, first), second), *terms]
+                )
         return self._rest(index)
 
     def _name(self, index: int, text: str) -> str:
         """A factor's name: the same for the same value, and one of its own for the block's size."""
-        found = _SOURCE.match(text)
-        if found is None:
+        match = _SOURCE.match(text)
+        if match is None:
             return self._size(index, text) or text
-        file = RegisterFile.UNIFORM if found[2] == "UR" else RegisterFile.GPR
-        one = register(file, int(found[3]))
-        return self._size(index, one) or "".join(map(str, sorted(self._inputs[index].get(one, ())))) or text
+        file = RegisterFile.UNIFORM if match[2] == "UR" else RegisterFile.GPR
+        base = register(file, int(match[3]))
+        return self._size(index, base) or "".join(map(str, sorted(self._inputs[index].get(base, ())))) or text
 
     def _sum(self, index: int, terms: Sequence[tuple[int, str | None, str]]) -> _Value:
         """The sum of operands, each times a number and a factor."""
@@ -253,17 +255,19 @@ class Positions:
             result = self._added(result, value)
         return result
 
-    def _added(self, one: _Value, other: _Value) -> _Value:
-        kinds = {one.kind, other.kind}
+    def _added(self, first: _Value, second: _Value) -> _Value:
+        kinds = {first.kind, second.kind}
         if _Kind.NEITHER in kinds:
-            return other if one.kind is _Kind.NEITHER else one
+            return second if first.kind is _Kind.NEITHER else first
         if kinds == {_Kind.PLACE}:
             return _PLACE
         if kinds == {_Kind.BLOCK}:
-            return next((low for low, high in ((one, other), (other, one)) if _goes_on(low, high)), _OTHER)
-        if kinds != {_Kind.THREAD, _Kind.BLOCK} or one.axis != other.axis:
+            return next(
+                (low for low, high in ((first, second), (second, first)) if _goes_on(low, high)), _OTHER
+            )
+        if kinds != {_Kind.THREAD, _Kind.BLOCK} or first.axis != second.axis:
             return _OTHER
-        thread, block = (one, other) if one.kind is _Kind.THREAD else (other, one)
+        thread, block = (first, second) if first.kind is _Kind.THREAD else (second, first)
         more = list(block.times.factors)
         for factor in thread.times.factors:
             if factor not in more:
@@ -273,7 +277,7 @@ class Positions:
         if rest or (more == [BLOCK_SIZE] and ratio != 1) or more not in ([], [BLOCK_SIZE]):
             return _OTHER
         if not more:
-            self.sizes.add((one.axis, ratio))
+            self.sizes.add((first.axis, ratio))
         return _PLACE
 
     def _first(self, kinds: set[_Kind]) -> int | None:
@@ -289,7 +293,7 @@ class Positions:
                 registers = [*self._inputs[index]]
             else:
                 continue
-            values = [self._read(index, one) for one in registers]
+            values = [self._read(index, operand) for operand in registers]
             if any(value.kind in kinds and not (decides and self._is_first_place(value)) for value in values):
                 return index
         return None
@@ -305,16 +309,16 @@ class Positions:
     def _accessed(self, index: int, instruction: Instruction) -> list[Register]:
         """What an access reads; the upper half of an address goes with the lower one."""
         address = address_registers(instruction)
-        known = any(self._read(index, one).kind is _Kind.PLACE for one in address)
+        has_place = any(self._read(index, operand).kind is _Kind.PLACE for operand in address)
         return [
             use
             for use in instruction.uses
-            if register_file(use) not in _PREDICATES and not (known and self._beside(use, address))
+            if register_file(use) not in _PREDICATES and not (has_place and self._beside(use, address))
         ]
 
     @staticmethod
-    def _beside(one: Register, address: Sequence[Register]) -> bool:
-        return one in address or any(one == low + 1 for low in address)
+    def _beside(base: Register, address: Sequence[Register]) -> bool:
+        return base in address or any(base == low + 1 for low in address)
 
 
 _ACCESSES: Final = frozenset(
@@ -325,11 +329,11 @@ _FORGETS: Final = frozenset(
 )
 
 
-def _joined(one: _Value, other: _Value) -> _Value:
+def _joined(first: _Value, second: _Value) -> _Value:
     """What a register may hold that is written in two places."""
-    if one == other or other.kind is _Kind.NEITHER:
-        return one
-    return other if one.kind is _Kind.NEITHER else _OTHER
+    if first == second or second.kind is _Kind.NEITHER:
+        return first
+    return second if first.kind is _Kind.NEITHER else _OTHER
 
 
 def _goes_on(low: _Value, high: _Value) -> bool:

@@ -131,18 +131,18 @@ def _event(index: int, instruction: Instruction) -> _Event | None:
     )
 
 
-def outstanding_at(function: Function, wanted: Collection[int]) -> Waits:
+def outstanding_at(function: Function, indices: Collection[int]) -> Waits:
     """For each wanted instruction that waits, the operations it may be waiting for.
 
     Args:
         function: the code.
-        wanted: instruction indices.
+        indices: instruction indices.
     """
-    if not wanted:
+    if not indices:
         return Waits({}, complete=True)
     analysis = _Analysis(function)
     analysis.solve()
-    return analysis.collect(wanted)
+    return analysis.collect(indices)
 
 
 class _Analysis:

@@ -57,7 +57,7 @@ def thread_use(program: Program, kernel: str) -> ThreadUse:
 
 def _reached(program: Program, entry: Function) -> tuple[list[Function], bool]:
     """The functions that a kernel calls, itself first, without math routines; whether all are known."""
-    found = {entry.id: entry}
+    reachable = {entry.id: entry}
     pending, complete = [entry], True
     while pending:
         for call in pending.pop().calls:
@@ -65,10 +65,10 @@ def _reached(program: Program, entry: Function) -> tuple[list[Function], bool]:
                 complete = False
                 continue
             callee = program.functions[call.callee]
-            if callee.id not in found and callee.kind is not FunctionKind.MATH_HELPER:
-                found[callee.id] = callee
+            if callee.id not in reachable and callee.kind is not FunctionKind.MATH_HELPER:
+                reachable[callee.id] = callee
                 pending.append(callee)
-    return [*found.values()], complete
+    return [*reachable.values()], complete
 
 
 def _merged(uses: list[ThreadUse], *, known: bool) -> ThreadUse:
@@ -243,8 +243,8 @@ class _Values:
             sized=Origin.BLOCK_SIZE in everything,
             sizes=frozenset(places.sizes),
             guarded=any(
-                one.info.opclass is OpcodeClass.PREDICATE and both in self.origin[index]
-                for index, one in enumerate(instructions)
+                instruction.info.opclass is OpcodeClass.PREDICATE and both in self.origin[index]
+                for index, instruction in enumerate(instructions)
             ),
             grid_stride=self._place(index for index, step in strides if Origin.GRID_SIZE in step),
             block_stride=self._place(
@@ -257,14 +257,14 @@ class _Values:
             waits_for_blocks=self._place(self._spins()),
             teamwork=self._place(
                 index
-                for index, one in enumerate(instructions)
-                if one.info.opclass in _TEAMS or _is_named_barrier(one)
+                for index, instruction in enumerate(instructions)
+                if instruction.info.opclass in _TEAMS or _is_named_barrier(instruction)
             ),
             cluster=self._place(
                 index
-                for index, one in enumerate(instructions)
-                if one.info.opclass is OpcodeClass.CLUSTER_BARRIER
-                or one.info.space is MemorySpace.DISTRIBUTED_SHARED
+                for index, instruction in enumerate(instructions)
+                if instruction.info.opclass is OpcodeClass.CLUSTER_BARRIER
+                or instruction.info.space is MemorySpace.DISTRIBUTED_SHARED
             ),
             known=self.reaching.complete,
         )
@@ -299,9 +299,9 @@ class _Values:
                 if self.function.instructions[index].info.opclass not in _COUNTING:
                     continue  # a sum, not a loop's counter
                 step = self.own[index]
-                for one, writers in self.inputs[index].items():
+                for used, writers in self.inputs[index].items():
                     if not writers & cycle:
-                        step |= self.of(index, one)
+                        step |= self.of(index, used)
                 yield index, step
 
     def _spins(self) -> Iterator[int]:

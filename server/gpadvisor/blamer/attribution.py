@@ -186,7 +186,7 @@ class _FunctionWork:
         self.results: list[tuple[int, UseResult]] = []
         self.filled: list[UseResult] = []  # of throttle stalls, which are no dependencies
 
-    def run(self, own: Mapping[int, int]) -> None:
+    def run(self, own_samples: Mapping[int, int]) -> None:
         """First what needs no other answer, then synchronization, which asks where time went."""
         self._throttles()
         late: list[tuple[int, int]] = []
@@ -203,7 +203,7 @@ class _FunctionWork:
                 if self._rules.wait_mask and reason.stall_class is StallClass.SYNCHRONIZATION
             )
         if late:
-            spent = self._spent(own)
+            spent = self._spent(own_samples)
             for use, index in late:
                 warpgroup = self._reasons[index].name == "warpgroup_arrive"
                 waited = self._stalls[use].by_reason[index][0] * self._cycles_per_sample
@@ -283,10 +283,10 @@ class _FunctionWork:
                 )
             )
 
-    def _spent(self, own: Mapping[int, int]) -> Mapping[int, list[tuple[int, int]]]:
+    def _spent(self, own_samples: Mapping[int, int]) -> Mapping[int, list[tuple[int, int]]]:
         """By sampled instruction: the causes of its samples so far."""
         spent: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for index, samples in own.items():
+        for index, samples in own_samples.items():
             spent[index].append((index, samples))
         for row in self.rows:
             cause = row.use if row.definition == NO_INDEX else row.definition

@@ -73,9 +73,9 @@ def _just_issued(graph: FunctionGraph, edges: Candidates, before: int) -> Iterab
     wanted = [definition for definition in edges.read if fixed[definition][1]]
     ways = graph.cycles.shortest(wanted, before, limit=reach + MAX_STALL_CYCLES) if wanted else {}
     return [
-        (one, 0 if one == before else way)
-        for one in wanted
-        if (way := 0 if one == before else ways[one]) is not None
+        (definition, 0 if definition == before else way)
+        for definition in wanted
+        if (way := 0 if definition == before else ways[definition]) is not None
     ]
 
 

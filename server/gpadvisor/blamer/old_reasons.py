@@ -33,8 +33,8 @@ def refined(program: Program, profile: KernelProfile) -> KernelProfile:
     if not old or not len(samples.total):
         return profile
     function, index, _, _ = locate(program, profile, samples.section, samples.pc)
-    known = (function != NO_FUNCTION) & (index != NO_INDEX)
-    rows = np.flatnonzero(known & np.isin(samples.reason, sorted(old))).tolist()
+    is_known = (function != NO_FUNCTION) & (index != NO_INDEX)
+    rows = np.flatnonzero(is_known & np.isin(samples.reason, sorted(old))).tolist()
     waits = _waits(program, {(int(function[row]), int(index[row])) for row in rows})
     numbers: dict[StallReason, int] = {reason: number for number, reason in enumerate(profile.reasons)}
     reasons = samples.reason.astype(np.int64)
@@ -52,8 +52,8 @@ def _waits(program: Program, sampled: set[tuple[int, int]]) -> Mapping[int, Wait
     for function, index in sorted(sampled):
         by_function.setdefault(function, []).append(index)
     return {
-        function: outstanding_at(program.functions[function], wanted)
-        for function, wanted in by_function.items()
+        function: outstanding_at(program.functions[function], places)
+        for function, places in by_function.items()
     }
 
 

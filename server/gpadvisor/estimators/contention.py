@@ -98,18 +98,18 @@ def without_contention(context: KernelContext, profile: KernelProfile, held: Con
     )
     loads = measured_loads(context)
     full = busiest_after(loads, ())
-    others = busiest_after([load for load in loads if load.name not in ON_THE_WAY], ())
-    busy, other = (0.0 if one is None else one.load for one in (full, others))
+    elsewhere = busiest_after([load for load in loads if load.name not in ON_THE_WAY], ())
+    busy, beside = (0.0 if entry is None else entry.load for entry in (full, elsewhere))
     short, mean, long = _latency(context, profile)
     shared = _in_shared_memory(profile, held.atomics)
-    expected = float(np.linalg.norm([middle, other, mean], constants.OVERLAP))
+    expected = float(np.linalg.norm([middle, beside, mean], constants.OVERLAP))
     return MeasuredBound(
         low=1 / (least + busy + long + shared),
         expected=1 / max(expected, constants.LEAST_TIME),
-        high=1 / max(most, other, short, constants.LEAST_TIME),
+        high=1 / max(most, beside, short, constants.LEAST_TIME),
         reason=f"{held.words}, while no unit is busier than {percent(busy, 0)} on average; added up first, "
         f"they keep the slice for {100 * middle:.2g} % of the present time ({100 * most:.2g} to "
-        f"{100 * least:.2g} %), the busiest other unit works for {100 * other:.2g} %, and the loads of a "
+        f"{100 * least:.2g} %), the busiest other unit works for {100 * beside:.2g} %, and the loads of a "
         f"warp, one after the other, take {100 * mean:.2g} %",
         elapsed=True,
     )
@@ -118,8 +118,12 @@ def without_contention(context: KernelContext, profile: KernelProfile, held: Con
 def _left(profile: KernelProfile, atomic: Atomic) -> tuple[float, float, float]:
     """Of the slice's work for an instruction the share that stays: at most, expected, and at least."""
     if atomic.words is not None and _operations(atomic):
-        left = min(1.0, atomic.words * profile.launch.blocks / _operations(atomic))
-        return left, left / _WORDS_PER_SECTOR, left / _WORDS_PER_SECTOR  # neighbours go in one request
+        remaining = min(1.0, atomic.words * profile.launch.blocks / _operations(atomic))
+        return (
+            remaining,
+            remaining / _WORDS_PER_SECTOR,
+            remaining / _WORDS_PER_SECTOR,
+        )  # neighbours go in one request
     warps = max(1.0, profile.launch.threads_per_block / threads_per_warp(profile))
     in_warp = min(1.0, 1 / (atomic.meeting or 1.0))
     in_block = in_warp / warps

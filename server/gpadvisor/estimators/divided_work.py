@@ -154,7 +154,7 @@ def lone_warp(context: KernelContext, profile: KernelProfile, launch_shape: Laun
     )
 
 
-def wider_blocks(context: KernelContext, profile: KernelProfile, now: LaunchShape) -> str:
+def wider_blocks(context: KernelContext, profile: KernelProfile, current: LaunchShape) -> str:
     """More threads for each block, where these share a loop by the block's size; empty where none do."""
     place = thread_use(context.program, context.kernel).block_stride
     function = kernel_function(context.program, context.kernel)
@@ -166,14 +166,14 @@ def wider_blocks(context: KernelContext, profile: KernelProfile, now: LaunchShap
     most = context.machine.sm.max_threads_per_block.value
     if facts is not None and facts.max_threads_per_block:
         most = min(most, facts.max_threads_per_block)
-    threads = now.threads
-    while trips is not None and 2 * threads <= most and trips * now.threads >= 2 * threads:
+    threads = current.threads
+    while trips is not None and 2 * threads <= most and trips * current.threads >= 2 * threads:
         threads *= 2
-    new = None if loop is None else shape(context, profile, now.blocks, threads)
-    if loop is None or new is None or not new.fits or threads == now.threads:
+    new = None if loop is None else shape(context, profile, current.blocks, threads)
+    if loop is None or new is None or not new.fits or threads == current.threads:
         return ""
     return (
-        f"Launch blocks of {threads:,} threads instead of {now.threads:,}: the loop at "
+        f"Launch blocks of {threads:,} threads instead of {current.threads:,}: the loop at "
         f"{_place(function, loop)} steps by the block's size, so more threads share its {trips:.0f} passes. "
     )
 

@@ -43,19 +43,22 @@ def told_divisions(functions: tuple[Function, ...]) -> tuple[Divisions, Division
     Beside divisors that all threads share these are divisors that change from pass to pass, as in Euclid's
     algorithm.
     """
-    found, others = Divisions(), Divisions()
+    divisions, other_divisions = Divisions(), Divisions()
     for function in functions:
         written = [
             division for division in written_divisions(function) if written_at(functions, function, division)
         ]
-        changing = [one for one in written if _divisor(function, one) is _Divisor.CHANGES]
-        found[function.id] = tuple(one for one in written if one not in changing)
-        others[function.id] = tuple(changing)
-    shared = (_divisor(function, one) for function in functions for one in found[function.id])
+        changing = [division for division in written if _divisor(function, division) is _Divisor.CHANGES]
+        divisions[function.id] = tuple(division for division in written if division not in changing)
+        other_divisions[function.id] = tuple(changing)
+    shared = (_divisor(function, division) for function in functions for division in divisions[function.id])
     if _Divisor.UNIFORM in shared:
-        return found, others
-    together = {number: tuple(sorted((*found[number], *others[number]), key=_start)) for number in found}
-    return together, dict.fromkeys(found, ())
+        return divisions, other_divisions
+    together = {
+        number: tuple(sorted((*divisions[number], *other_divisions[number]), key=_start))
+        for number in divisions
+    }
+    return together, dict.fromkeys(divisions, ())
 
 
 def _start(sequence: CodeSequence) -> int:

@@ -50,9 +50,11 @@ def math_advice(
     for kind, places in sorted(kinds.items(), key=lambda entry: (-sum(entry[1].values()), entry[0])):
         where = _some([place for place, _ in places.most_common()])
         parts.append(f"{kind} at {where}" + _fast(kind, language))
-    own = sorted({routine_name(helper) for helper in helpers if not kinds or not is_for_rare(helper)})
-    if own:
-        parts.append("out-of-line " + ", ".join(own))
+    own_routines = sorted(
+        {routine_name(helper) for helper in helpers if not kinds or not is_for_rare(helper)}
+    )
+    if own_routines:
+        parts.append("out-of-line " + ", ".join(own_routines))
     cure = math_cure(functions, inline, helpers, language)
     return f"Library math in the kernel: {'; '.join(parts)}. To try: {cure}."
 
@@ -74,12 +76,12 @@ def concrete_cures(
 ) -> list[str]:
     """Changes that keep the precision of the program's types; empty where there are none."""
     cures = []
-    sequences = [(function, one) for function in functions for one in inline.get(function.id, ())]
-    kinds = {one.kind for _, one in sequences}
+    sequences = [(function, sequence) for function in functions for sequence in inline.get(function.id, ())]
+    kinds = {sequence.kind for _, sequence in sequences}
     cut = [
-        line_text(function, one.start)
-        for function, one in sequences
-        if one.kind in QUOTIENTS and becomes_whole(function, one)
+        line_text(function, sequence.start)
+        for function, sequence in sequences
+        if sequence.kind in QUOTIENTS and becomes_whole(function, sequence)
     ]
     single = kinds & FAST.keys() - _BY_CONSTANT
     if cut:
@@ -87,7 +89,9 @@ def concrete_cures(
     # The routine for rare arguments belongs to the sequence that is expanded beside its call.
     if single or any(not is_of_doubles(helper) and not (kinds and is_for_rare(helper)) for helper in helpers):
         fast = terms.FAST_MATH.of(language)
-        where = Counter((line_text(function, one.start), one.kind) for function, one in sequences)
+        where = Counter(
+            (line_text(function, sequence.start), sequence.kind) for function, sequence in sequences
+        )
         of = dict.fromkeys(
             f"{kind} at {place}{_fast(kind, language)}"
             for (place, kind), _ in where.most_common()
@@ -97,8 +101,8 @@ def concrete_cures(
             fast += terms.NO_NEGATIVE_BASE.of(language)
         cures.append(f"{fast}: {_some(tuple(of))}" if of else fast)
     divisors: dict[Divisor | None, dict[str, None]] = {}
-    for function, one in sequences:
-        divisors.setdefault(divisor_of(function, one), {})[line_text(function, one.start)] = None
+    for function, sequence in sequences:
+        divisors.setdefault(divisor_of(function, sequence), {})[line_text(function, sequence.start)] = None
     cures += [f"{words} {_some(tuple(divisors[by]))}" for by, words in _RECIPROCALS.items() if by in divisors]
     powers = {helper.id for helper in helpers if POW in helper.name}
     if any(
@@ -118,11 +122,11 @@ def shared_divisor(functions: Sequence[Function], inline: Inline) -> tuple[Funct
     """The first division whose reciprocal is told."""
     return next(
         (
-            (function.id, one.start)
+            (function.id, sequence.start)
             for by in _RECIPROCALS
             for function in functions
-            for one in inline.get(function.id, ())
-            if divisor_of(function, one) is by
+            for sequence in inline.get(function.id, ())
+            if divisor_of(function, sequence) is by
         ),
         None,
     )

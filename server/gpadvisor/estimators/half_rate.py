@@ -38,7 +38,7 @@ def at_half_rate(
         for name in profile.metrics
         if name.startswith(_OPERATIONS) and _IN_32_BITS in name and name.endswith(_PERCENT)
     )
-    counted = max((one.percent for one in measured if one.name == TENSOR), default=0.0)
+    counted = max((unit.percent for unit in measured if unit.name == TENSOR), default=0.0)
     if factor < constants.HALF_RATE or 0 < by_operations < sqrt(factor) * counted:
         return tuple(measured)
     return tuple(

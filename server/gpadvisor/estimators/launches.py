@@ -59,13 +59,13 @@ def shape(context: KernelContext, profile: KernelProfile, blocks: int, threads: 
     if not sms or registers is None or threads < 1 or launch.threads_per_block < 1:
         return None
     dynamic = (launch.dynamic_shared_bytes or 0) * threads // launch.threads_per_block
-    found: Occupancy = occupancy(
+    limits: Occupancy = occupancy(
         sm,
         threads_per_block=threads,
         registers_per_thread=registers,
         shared_bytes=(launch.static_shared_bytes or 0) + dynamic,
     )
-    fits = found.blocks_per_sm or 0
+    fits = limits.blocks_per_sm or 0
     resident = min(fits, -(-blocks // sms))
     return LaunchShape(
         blocks=blocks,
@@ -73,7 +73,7 @@ def shape(context: KernelContext, profile: KernelProfile, blocks: int, threads: 
         fits=fits,
         resident=resident,
         busy_sms=min(blocks, sms),
-        limiter=found.limiter,
+        limiter=limits.limiter,
         warps=resident * -(-threads // sm.warp_size.value) / sm.schedulers.value,
     )
 

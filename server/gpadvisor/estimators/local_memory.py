@@ -127,7 +127,7 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
     variables; there, fixed places are spills only if the compiler had no registers left, and both written and
     read.
     """
-    own: dict[Function, list[int]] = {}
+    own_slots: dict[Function, list[int]] = {}
     for function in kernel_functions(context.program, context.kernel):
         if function.kind is FunctionKind.MATH_HELPER:
             continue
@@ -135,10 +135,10 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
         library = (
             {index for sequence in math_sequences(function) for index in sequence.indices} if local else set()
         )
-        own[function] = [index for index in local if index not in library]
+        own_slots[function] = [index for index in local if index not in library]
     arrays = {
         (function.id, index)
-        for function, indices in own.items()
+        for function, indices in own_slots.items()
         for index in indices
         if not is_stack_slot(function.instructions[index])
     }
@@ -151,12 +151,16 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
     if not full and librarys and all(librarys):
         return {}  # those of curand_init, or a state of quasi-random numbers
     # Of several arrays nobody can say which access belongs to which.
-    if not full and arrays and _holds_parameters(own):
-        return {(function.id, index): LocalKind.PARAMETER for function in own for index in own[function]}
+    if not full and arrays and _holds_parameters(own_slots):
+        return {
+            (function.id, index): LocalKind.PARAMETER
+            for function in own_slots
+            for index in own_slots[function]
+        }
     by_data = any(is_indexed_by_data(functions[function_id], index) for function_id, index in arrays)
     array = LocalKind.BY_DATA if by_data else LocalKind.ARRAY
     kinds = {}
-    for function, indices in own.items():
+    for function, indices in own_slots.items():
         if function.kind is not FunctionKind.KERNEL:
             fixed, one_way = LocalKind.CALL, set[int]()
         elif arrays:

@@ -138,11 +138,11 @@ def traffic_gone(context: KernelContext, kinds: LocalPlaces) -> tuple[ReducedLoa
     if profile is None:
         return ()
     cure = cured(context)
-    local = expected = replaced = others = 0.0
+    local = expected = replaced = other_sectors = 0.0
     for function in kernel_functions(context.program, context.kernel):
         sectors = metric(profile, _LOCAL_SECTORS, function)
-        other = metric(profile, _GLOBAL_SECTORS, function)
-        others += 0.0 if other is None else float(other.sum())
+        counted_global = metric(profile, _GLOBAL_SECTORS, function)
+        other_sectors += 0.0 if counted_global is None else float(counted_global.sum())
         if sectors is None:
             continue
         local += float(sectors.sum())
@@ -154,7 +154,7 @@ def traffic_gone(context: KernelContext, kinds: LocalPlaces) -> tuple[ReducedLoa
         return ()
     expected, replaced = expected / local, replaced / local
     behind = _sectors_behind(profile)
-    share = local / (local + others) if behind is None else behind[0] / max(1.0, sum(behind))
+    share = local / (local + other_sectors) if behind is None else behind[0] / max(1.0, sum(behind))
     parts = {L1_DATA: _l1_share(context, profile, local, replaced), L1_TO_L2: share, L2: share, DRAM: share}
     loads_left = {
         name: ReducedLoad(resource=name, remaining=1 - expected * part, remaining_best=1 - part)
@@ -182,14 +182,14 @@ def _sectors_behind(profile: KernelProfile) -> tuple[float, float] | None:
 def _l1_share(context: KernelContext, profile: KernelProfile, sectors: float, replaced: float) -> float:
     """Of the passes through L1 those of local memory that go; one for each access of shared memory stays."""
     traffic = kernel_traffic(context.program, context.kernel, profile)
-    counted = [profile.metric(_PASSES.format(one)) for one in ("ld", "st")]
-    requests = [profile.metric(_REQUESTS.format(one)) for one in ("ld", "st")]
-    passes = sum(one or 0.0 for one in counted) or sectors / SECTORS_PER_LINE
+    counted = [profile.metric(_PASSES.format(kind)) for kind in ("ld", "st")]
+    requests = [profile.metric(_REQUESTS.format(kind)) for kind in ("ld", "st")]
+    passes = sum(count or 0.0 for count in counted) or sectors / SECTORS_PER_LINE
     stay = min(passes, replaced * sum(request or 0.0 for request in requests))
     return (passes - stay) / (passes + (0.0 if traffic is None else traffic.l1_wavefronts))
 
 
 def _dram_sectors(profile: KernelProfile) -> float | None:
     counts = [profile.metric(f"dram__sectors_{way}.sum") for way in ("read", "write")]
-    counted = [one for one in counts if one is not None]
+    counted = [count for count in counts if count is not None]
     return sum(counted) if counted else None

@@ -63,12 +63,12 @@ def parallel_equation(
         raise ValueError("a scheduler without warps has no issue rate")
     ratio = min(max(issue_ratio, 0.0), 1.0)
     warp_change = warps_new / warps_now  # Eq. 6
-    now = -math.expm1(warps_now * math.log1p(-ratio)) if ratio < 1 else 1.0  # Eq. 8
+    issue_now = -math.expm1(warps_now * math.log1p(-ratio)) if ratio < 1 else 1.0  # Eq. 8
     new = -math.expm1(warps_new * math.log1p(-ratio)) if ratio < 1 else 1.0  # Eq. 9
-    issue_change = new / now if ratio > _NEVER_ISSUES else warp_change  # Eq. 7
+    issue_change = new / issue_now if ratio > _NEVER_ISSUES else warp_change  # Eq. 7
     return ParallelTerms(
         warp_change=warp_change,
-        issue_now=now,
+        issue_now=issue_now,
         issue_new=new,
         issue_change=issue_change,
         speedup=issue_change / warp_change * factor,  # Eq. 10
@@ -213,10 +213,10 @@ def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Ran
     rate of Eqs. 8 and 9 rises, and both overlap as the stages of a kernel do (``constants.OVERLAP``). What
     passes without a warp is neither.
     """
-    now = target.held_now or target.warps_now
+    held = target.held_now or target.warps_now
     spread = 1.0 if not _spreads(target) else (target.busy_sms_new or 1) / (target.busy_sms_now or 1)
     outside = 0.0 if context.profile is None else outside_share(context.profile)
-    left = outside if target.outside_new is None else min(outside, target.outside_new)
+    outside_left = outside if target.outside_new is None else min(outside, target.outside_new)
     measured = active_loads(context)
     units_now = min(1.0, together(measured, ()))
     units = together(_thinned(measured, spread), match.reduced_loads)
@@ -226,27 +226,27 @@ def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Ran
     )  # of the active time what more warps hide
 
     def gain(warps: float, issue_ratio: float) -> float:
-        terms = parallel_equation(warps_now=now, warps_new=warps, issue_ratio=issue_ratio)
+        terms = parallel_equation(warps_now=held, warps_new=warps, issue_ratio=issue_ratio)
         return max(target.lanes * spread * terms.issue_change, 1e-9)
 
-    def faster(rate: float, units: float, overlap: float, left: float) -> float:
+    def faster(rate: float, units: float, overlap: float, outside_left: float) -> float:
         active: float = ((own / rate) ** overlap + units**overlap) ** (1 / overlap)
-        return 1 / max(left + (1 - outside) * active, 1e-9)
+        return 1 / max(outside_left + (1 - outside) * active, 1e-9)
 
     rate = gain(target.warps_new, target.issue_ratio)
     slow = min(gain(target.held_low or target.warps_new, target.issue_ratio), rate)
-    fast = target.lanes * spread * max(target.warps_new / now, 1.0)
+    fast = target.lanes * spread * max(target.warps_new / held, 1.0)
     fewer = min(1.0, target.blocks_now and target.blocks_new / target.blocks_now)
-    expected = faster(rate, units, constants.OVERLAP, left)
-    low = min(expected, faster(slow, units, constants.LEAST_OVERLAP, left))
+    expected = faster(rate, units, constants.OVERLAP, outside_left)
+    low = min(expected, faster(slow, units, constants.LEAST_OVERLAP, outside_left))
     if target.blocks_new == target.blocks_now and target.threads_new == target.threads_now:
         low = min(low, expected**constants.SPREAD)  # a change of the kernel may add work of its own
     result = Range(
         low=low,
         expected=expected,
-        high=max(expected, faster(max(fast, rate), fullest, constants.OVERLAP, left * fewer)),
+        high=max(expected, faster(max(fast, rate), fullest, constants.OVERLAP, outside_left * fewer)),
         reasons=[
-            f"a scheduler holds {now:.2f} warps{'' if target.held_now is None else ' as counted'}, then "
+            f"a scheduler holds {held:.2f} warps{'' if target.held_now is None else ' as counted'}, then "
             f"{target.warps_new:.2f}"
             + (f", with {target.lanes:.2f} times the lanes at work" if target.lanes > 1 else "")
             + (f", on {spread:.2f} times the SMs" if spread > 1 else "")
@@ -256,7 +256,13 @@ def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Ran
     if measured:
         result.reasons.append(f"the units they share then take {percent(units, 0)} of the active time of now")
     if outside > constants.ANY_END:
-        stays = "stays" if left == outside else "goes" if left == 0 else f"falls to {percent(left)}"
+        stays = (
+            "stays"
+            if outside_left == outside
+            else "goes"
+            if outside_left == 0
+            else f"falls to {percent(outside_left)}"
+        )
         result.reasons.append(f"{percent(outside)} of the elapsed time passes without a warp, which {stays}")
     return result
 
@@ -277,8 +283,8 @@ def _fullest(measured: Sequence[Utilisation], reduced_loads: Sequence[ReducedLoa
 
 def _spreads(target: ParallelTarget) -> bool:
     """Whether the target gives work to SMs that have none now."""
-    now, new = target.busy_sms_now, target.busy_sms_new
-    return now is not None and new is not None and new > now
+    busy_now, new = target.busy_sms_now, target.busy_sms_new
+    return busy_now is not None and new is not None and new > busy_now
 
 
 def _bound_by_spread(result: Range, context: KernelContext, target: ParallelTarget) -> None:
@@ -369,8 +375,8 @@ def issue_ratio(context: KernelContext) -> float | None:
     ]
     if not issued:
         return None
-    found = sum(int(rows.samples[rows.reason == index].sum()) for index in issued)
-    return found / context.blame.total_samples
+    issued_samples = sum(int(rows.samples[rows.reason == index].sum()) for index in issued)
+    return issued_samples / context.blame.total_samples
 
 
 def _issue_ratio_counted(context: KernelContext, profile: KernelProfile) -> float | None:

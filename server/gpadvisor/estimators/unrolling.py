@@ -88,14 +88,14 @@ def outlook_of(context: KernelContext, blame: Blame, region: Region, counts: Cou
         if facts.copies >= UNROLL and not few
         else (_code_size(context, facts), _registers(context, function, loop, facts))
     )
-    found = [check for check in (*checks, *costs) if check is not None]
-    share = prod(part for part, _ in found)
-    found = sorted((*found, *(() if overlap is None else (overlap,))), key=lambda check: check[0])
+    applying = [check for check in (*checks, *costs) if check is not None]
+    share = prod(part for part, _ in applying)
+    applying = sorted((*applying, *(() if overlap is None else (overlap,))), key=lambda check: check[0])
     return Outlook(
         share * (1.0 if overlap is None else overlap[0]),
         possible,
         share * loads,
-        tuple(reason for _, reason in found),
+        tuple(reason for _, reason in applying),
         store=store,
     )
 

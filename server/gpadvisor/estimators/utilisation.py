@@ -148,16 +148,16 @@ def where_work_is(profile: KernelProfile, measured: Sequence[Utilisation]) -> tu
     sms, blocks = profile.device.sms or 0, profile.launch.blocks
     if not 0 < blocks < sms:
         return tuple(measured)
-    found = []
+    loads = []
     for entry in measured:
         base, _, suffix = entry.metric.partition(".")
         most = profile.metric(f"{base}.max.{suffix.partition('.')[2]}")
         if entry.name not in _OF_THE_DEVICE and suffix.endswith("_elapsed"):
             share = max(entry.percent, min(constants.PEAK_PERCENT, entry.percent * sms / blocks))
-            found.append(replace(entry, percent=share if most is None else max(most, entry.percent)))
+            loads.append(replace(entry, percent=share if most is None else max(most, entry.percent)))
         else:
-            found.append(entry)
-    return tuple(sorted(found, key=lambda entry: -entry.percent))
+            loads.append(entry)
+    return tuple(sorted(loads, key=lambda entry: -entry.percent))
 
 
 def _measured(profile: KernelProfile) -> Iterator[Utilisation]:

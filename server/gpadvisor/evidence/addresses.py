@@ -320,7 +320,7 @@ def tested_neighbours(function: Function) -> tuple[Neighbours, ...]:
         if width is not None and width < WIDEST_BYTES and len(written) == 1:
             key = (instruction.opcode, width, register, written, function.innermost_loop(index))
             groups[key].setdefault(int(match[2] or "0", 16), index)
-    runs = [run for (_, width, *_), found in groups.items() for run in _runs(found, int(str(width)))]
+    runs = [run for (_, width, *_), accesses in groups.items() for run in _runs(accesses, int(str(width)))]
     return tuple(run for run in runs if _begins_before_tests(function, run))
 
 

@@ -69,19 +69,19 @@ class Atomic:
 
 def atomics_of(program: Program, kernel: str, profile: KernelProfile) -> list[Atomic]:
     """Those of a kernel that were executed, as far as that was counted."""
-    found = [
+    collected = [
         _atomic(program, profile, function, index)
         for function in kernel_functions(program, kernel)
         for executed in (executed_warps(profile, function),)
         for index, instruction in enumerate(function.instructions)
         if is_atomic(instruction) and (executed is None or executed[index])
     ]
-    turns = _turns(profile, found)
+    turns = _turns(profile, collected)
     return [
-        replace(one, meeting=max(one.meeting, min(turns, one.threads or turns)))
-        if one.meeting is not None and not is_shared(one.function.instructions[one.index])
-        else one
-        for one in found
+        replace(atomic, meeting=max(atomic.meeting, min(turns, atomic.threads or turns)))
+        if atomic.meeting is not None and not is_shared(atomic.function.instructions[atomic.index])
+        else atomic
+        for atomic in collected
     ]
 
 

@@ -55,7 +55,7 @@ class Needless(Kind):
 
 @lru_cache(maxsize=4)
 def needless_barriers(
-    program: Program, others: tuple[Program, ...] | None = ()
+    program: Program, other_programs: tuple[Program, ...] | None = ()
 ) -> Mapping[tuple[FunctionId, int], Needless]:
     """Those of all kernels whose line has no barrier anywhere that is needed.
 
@@ -63,15 +63,15 @@ def needless_barriers(
 
     Args:
         program: where they are looked for.
-        others: the other code that may have its lines; None where it is not known.
+        other_programs: the other code that may have its lines; None where it is not known.
     """
-    needed = {line for code in (program, *(others or ())) for line in _needed_lines(code)}
+    needed = {line for code in (program, *(other_programs or ())) for line in _needed_lines(code)}
     return {
         (function.id, index): kind
         for function in program.functions
         for index, kind in _needless_of(program, function).items()
         if (entry := function.lines[index]) is None or entry.location not in needed
-        if others is not None or not _is_shared_line(function, index)
+        if other_programs is not None or not _is_shared_line(function, index)
     }
 
 
@@ -337,9 +337,9 @@ def _accesses(function: Function, start: int, barriers: set[int], *, backwards: 
                 if successor in visited:
                     continue
                 visited.add(successor)
-                other = function.blocks[successor]
-                whole = range(other.start, other.end)
-                pending.append((other, whole[::-1] if backwards else whole))
+                successor_block = function.blocks[successor]
+                whole = range(successor_block.start, successor_block.end)
+                pending.append((successor_block, whole[::-1] if backwards else whole))
     return result
 
 

@@ -27,7 +27,7 @@ def is_chosen_by_callers_data(program: Program, function: Function, index: int, 
                     continue
                 if holds_loaded(caller, call.index, register, program.form, launch):
                     return True
-                pending += [(caller, one) for one in _made_of(caller, call.index, {register})]
+                pending += [(caller, maker) for maker in _made_of(caller, call.index, {register})]
     return False
 
 
@@ -44,7 +44,7 @@ def is_searched(function: Function, index: int) -> bool:
                 return True
             if not is_memory(instruction):
                 guard = [] if instruction.guard is None else [instruction.guard.register]
-                pending += [(definition, one) for one in (*instruction.uses, *guard)]
+                pending += [(definition, used) for used in (*instruction.uses, *guard)]
     return False
 
 

@@ -45,10 +45,10 @@ def exchange_barriers(function: Function) -> tuple[int, ...]:
 
 
 def _barriers(function: Function, loop: LoopId) -> list[int]:
-    found = [index for index in loop_indices(function, loop) if is_barrier(function, index)]
-    if len(found) != 1 or not is_whole_block(function.instructions[found[0]]):
+    barriers = [index for index in loop_indices(function, loop) if is_barrier(function, index)]
+    if len(barriers) != 1 or not is_whole_block(function.instructions[barriers[0]]):
         return []
-    return found if every_pass(function, loop, found[0]) else []
+    return barriers if every_pass(function, loop, barriers[0]) else []
 
 
 def _only_exchanges(function: Function, loop: LoopId, barrier: int) -> bool:
@@ -62,7 +62,7 @@ def _only_exchanges(function: Function, loop: LoopId, barrier: int) -> bool:
         if written in instruction.uses
     }
     memory = [index for index in indices if is_memory(function.instructions[index])]
-    if not distances or not memory or any(one.info.opclass in _LEAVES for one in code):
+    if not distances or not memory or any(instruction.info.opclass in _LEAVES for instruction in code):
         return False
     if _accesses_behind(function, loop, barrier):
         return False  # the barrier is between another step's distance and this one
@@ -129,8 +129,8 @@ def _keeps_order(maker: Instruction, distances: set[Register]) -> bool:
     if maker.opcode == "LOP3":
         texts = [text.strip() for text in maker.operands.split(",")]
         return _XOR in texts and "RZ" in texts and bool(distances.intersection(maker.uses))
-    own = [used for used in maker.uses if register_file(used) is not RegisterFile.UNIFORM]
-    return maker.opcode in _SCALES and len(own) <= 1 and not _TURNS.intersection(maker.modifiers)
+    own_registers = [used for used in maker.uses if register_file(used) is not RegisterFile.UNIFORM]
+    return maker.opcode in _SCALES and len(own_registers) <= 1 and not _TURNS.intersection(maker.modifiers)
 
 
 _TURNS: Final = frozenset({"R", "HI", "X"})
@@ -148,7 +148,7 @@ def _is_base(function: Function, use: int, read: Register) -> bool:
             maker = function.instructions[definition]
             if maker.opcode not in _OF_BLOCK or "SR_TID" in maker.operands:
                 return False
-            pending += [(definition, one) for one in maker.uses]
+            pending += [(definition, used) for used in maker.uses]
     return bool(visited)
 
 

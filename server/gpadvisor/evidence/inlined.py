@@ -26,10 +26,10 @@ def by_inlined(blame: Blame, program: Program, kernel: str, rows: Rows) -> tuple
             not_inlined.append(row)
         else:
             inlined.setdefault((function_id, name), []).append(row)
-    found = [_region(program, blame, key, members) for key, members in inlined.items()]
+    inlined_regions = [_region(program, blame, key, members) for key, members in inlined.items()]
     if not_inlined:
-        found.extend(regions(blame, program, kernel, np.array(not_inlined, dtype=np.intp)))
-    return tuple(sorted(found, key=lambda region: -samples(blame, region.rows)))
+        inlined_regions.extend(regions(blame, program, kernel, np.array(not_inlined, dtype=np.intp)))
+    return tuple(sorted(inlined_regions, key=lambda region: -samples(blame, region.rows)))
 
 
 def _region(program: Program, blame: Blame, key: tuple[int, str], members: list[int]) -> Region:

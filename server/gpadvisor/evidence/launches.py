@@ -113,11 +113,11 @@ def row_width(program: Program, kernel: str, profile: KernelProfile, axes: str) 
         launch = replace(profile.launch, block=(width, WARP * WARP // width, 1))
         moved = filled = 0.0
         for access in accesses:
-            found, many = sectors_of_a_warp(function, access, program.form, launch), 1.0
+            sectors, many = sectors_of_a_warp(function, access, program.form, launch), 1.0
             if executed is not None:
                 many = float(executed[access])
-            if found is not None:
-                moved, filled = moved + many * found[0], filled + many * found[1]
+            if sectors is not None:
+                moved, filled = moved + many * sectors[0], filled + many * sectors[1]
         return moved, filled
 
     moved, filled = sectors(WARP)

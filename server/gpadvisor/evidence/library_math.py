@@ -106,12 +106,16 @@ def divisor_of(function: Function, division: CodeSequence) -> Divisor | None:
     passes = set() if loop is None else {*loop_indices(function, loop)}
     if made and loop is not None and made.isdisjoint(passes):
         return Divisor.KEPT
-    others = (
+    other_divisions = (
         sequence
         for sequence in math_sequences(function)
         if sequence.kind == DOUBLE_DIVISION and sequence != division
     )
-    return Divisor.KEPT if made and any(_made_at(function, one) == made for one in others) else Divisor.OWN
+    return (
+        Divisor.KEPT
+        if made and any(_made_at(function, index) == made for index in other_divisions)
+        else Divisor.OWN
+    )
 
 
 _UNIFORM: Final = re.compile(r"\bUR\d")

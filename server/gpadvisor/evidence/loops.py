@@ -71,7 +71,7 @@ def loop_facts(function: Function, loop: LoopId) -> LoopFacts:
     instructions = [function.instructions[index] for index in indices]
     counter = _counter(function, loop, indices)
     step = None if counter is None else counter.step
-    has_inner = any(other.parent == loop for other in function.loops)
+    has_inner = any(candidate.parent == loop for candidate in function.loops)
     copies, reason = _copies(function, indices, step, has_inner=has_inner)
     if copies == 1 and not has_inner:
         copies, reason = _beside_remainder(function, loop)
@@ -128,9 +128,9 @@ def every_pass(function: Function, loop: LoopId, index: int) -> bool:
     return all(dominates(function, block, function.block_of[latch]) for latch in _latches(function, loop))
 
 
-def dominates(function: Function, block: int, other: int) -> bool:
+def dominates(function: Function, block: int, dominated: int) -> bool:
     """Whether every way to the other block leads through this one; a block dominates itself."""
-    index: int | None = other
+    index: int | None = dominated
     while index is not None and index != block:
         index = function.idom[index]
     return index == block
@@ -322,8 +322,8 @@ def _beside_remainder(function: Function, loop: LoopId) -> tuple[int, str | None
 
 def loops_of_same_loads(function: Function, loop: LoopId) -> tuple[LoopId, ...]:
     """Other loops whose loads have the same source lines and inline chains, as copies of one loop have."""
-    own = _loads_by_line(function)[loop].keys()
-    same = _loops_by_lines(function).get(frozenset(own), ()) if own else ()
+    own_lines = _loads_by_line(function)[loop].keys()
+    same = _loops_by_lines(function).get(frozenset(own_lines), ()) if own_lines else ()
     return tuple(loop_id for loop_id in same if loop_id != loop)
 
 
@@ -362,6 +362,6 @@ def divergence(executed: Values | None, threads: Values | None, indices: tuple[i
     """Mean threads per executed warp instruction over some instructions."""
     if executed is None or threads is None:
         return None
-    at = np.array(indices, dtype=np.intp)
-    warps = float(executed[at].sum())
-    return float(threads[at].sum()) / warps if warps else None
+    positions = np.array(indices, dtype=np.intp)
+    warps = float(executed[positions].sum())
+    return float(threads[positions].sum()) / warps if warps else None

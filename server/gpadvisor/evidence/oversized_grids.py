@@ -43,13 +43,13 @@ def oversized(profile: KernelProfile, function: Function, *, edge: float) -> Ove
     working = sum(float(threads[index]) for index in traces)
     if not traces or working > (1 - edge) * present[0]:
         return None
-    conditions = {one for index in traces for one in deciding(function)[function.block_of[index]]}
+    conditions = {condition for index in traces for condition in deciding(function)[function.block_of[index]]}
     conditions |= {index for index in traces if function.instructions[index].guard is not None}
     compared = sorted(
         comparison for comparison in comparisons(function, conditions) if is_order(function, comparison)
     )
-    ends = [one for one in compared if numbers_of(function, one) == {"SR_TID", "SR_CTAID"}]
-    if not ends or any(_reads_memory(function, one) for one in compared):
+    ends = [index for index in compared if numbers_of(function, index) == {"SR_TID", "SR_CTAID"}]
+    if not ends or any(_reads_memory(function, index) for index in compared):
         return None
     idle = {
         index: part for index in range(len(present)) if (part := _idle(function, index, present, working))

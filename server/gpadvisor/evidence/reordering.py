@@ -60,29 +60,29 @@ class Cure(Kind):
     LATE_STORE = "late store"  # to shared memory, behind the arithmetic that reads another buffer of it
 
 
-def room_to_move(function: Function, definition: int, use: int, wanted: int) -> Room:
+def room_to_move(function: Function, definition: int, use: int, distance: int) -> Room:
     """Count the instructions before a def that it may pass, and independent ones after the use.
 
     Args:
         function: of both.
         definition: instruction index of the def.
         use: instruction index of the use.
-        wanted: stop counting here.
+        distance: stop counting here.
     """
-    before, obstacle, index, alias = _before(function, definition, wanted)
+    before, obstacle, index, alias = _before(function, definition, distance)
     # Without an obstacle the count has gone round the loop, or reached what is wanted.
-    after = 0 if obstacle is None else _after(function, definition, use, wanted - before)
+    after = 0 if obstacle is None else _after(function, definition, use, distance - before)
     return Room(before + after, obstacle, index, alias)
 
 
-def _before(function: Function, definition: int, wanted: int) -> tuple[int, str | None, int | None, bool]:
+def _before(function: Function, definition: int, distance: int) -> tuple[int, str | None, int | None, bool]:
     """Instructions that a def can pass on its way up; arithmetic that makes its operands moves along."""
     moved = function.instructions[definition]
     inputs = set(moved.uses)
     start = function.blocks[function.block_of[definition]].start
     slots = 0
     for index in range(definition - 1, start - 1, -1):
-        if slots >= wanted:
+        if slots >= distance:
             return slots, None, None, False
         instruction = function.instructions[index]
         if instruction.info.opclass in _FENCES:
@@ -98,11 +98,11 @@ def _before(function: Function, definition: int, wanted: int) -> tuple[int, str 
             return slots, "a store that may write what it reads", index, True
         else:
             slots += 1
-    return _into_pass_before(function, definition, slots, wanted)
+    return _into_pass_before(function, definition, slots, distance)
 
 
 def _into_pass_before(
-    function: Function, definition: int, slots: int, wanted: int
+    function: Function, definition: int, slots: int, distance: int
 ) -> tuple[int, str | None, int | None, bool]:
     """A def at the top of a loop can start in the pass before, unless that needs what it brings."""
     block = function.block_of[definition]
@@ -118,7 +118,7 @@ def _into_pass_before(
         return slots, "a barrier in its loop", index, False
     if is_recurrence(function, loop, definition):
         return slots, "its own result of the pass before", definition, False
-    return min(wanted, slots + len(facts.indices)), None, None, False
+    return min(distance, slots + len(facts.indices)), None, None, False
 
 
 def may_write(load: Instruction, instruction: Instruction) -> bool:
@@ -131,15 +131,15 @@ def may_write(load: Instruction, instruction: Instruction) -> bool:
     return spaces[0] == spaces[1] or all(space in DEVICE_SPACES for space in spaces)
 
 
-def _after(function: Function, definition: int, use: int, wanted: int) -> int:
+def _after(function: Function, definition: int, use: int, distance: int) -> int:
     """Instructions after a use, in its block, that need neither of both and could stand before it."""
-    if wanted <= 0:
+    if distance <= 0:
         return 0
     tainted: set[Register] = {*function.instructions[use].defs, *function.instructions[definition].defs}
     slots = 0
     for index in range(use + 1, function.blocks[function.block_of[use]].end):
         instruction = function.instructions[index]
-        if instruction.info.opclass in _FENCES or instruction.info.opclass in _LEAVES or slots >= wanted:
+        if instruction.info.opclass in _FENCES or instruction.info.opclass in _LEAVES or slots >= distance:
             break
         if tainted.intersection(instruction.uses):
             tainted.update(instruction.defs)
@@ -148,7 +148,7 @@ def _after(function: Function, definition: int, use: int, wanted: int) -> int:
     return slots
 
 
-def cure_of(function: Function, definition: int, use: int, room: Room, wanted: int) -> Cure | None:
+def cure_of(function: Function, definition: int, use: int, room: Room, distance: int) -> Cure | None:
     """What can be done about one pair, or None where it is the compiler's affair."""
     instruction = function.instructions[definition]
     if in_library_loop(function, definition):
@@ -160,10 +160,10 @@ def cure_of(function: Function, definition: int, use: int, room: Room, wanted: i
         return Cure.IN_REGISTER
     if instruction.info.opclass is not OpcodeClass.LOAD or instruction.info.space not in DEVICE_SPACES:
         return None
-    if store_behind(function, definition, use, wanted) is not None:
+    if store_behind(function, definition, use, distance) is not None:
         return Cure.LATE_STORE
     if room.obstacle is None:  # it could start a pass ahead
-        return Cure.ONE_AHEAD if room.slots >= wanted and _begins_pass(function, definition) else None
+        return Cure.ONE_AHEAD if room.slots >= distance and _begins_pass(function, definition) else None
     if room.obstacle_index is None:
         return None
     if room.may_alias:
@@ -175,7 +175,7 @@ def cure_of(function: Function, definition: int, use: int, room: Room, wanted: i
     return Cure.BEFORE_BARRIER if held is OpcodeClass.BARRIER else None
 
 
-def store_behind(function: Function, definition: int, use: int, wanted: int) -> tuple[int, int] | None:
+def store_behind(function: Function, definition: int, use: int, distance: int) -> tuple[int, int] | None:
     """Where what a loop loads could be stored to shared memory behind its arithmetic, as of two buffers.
 
     The compiler keeps a store in front of loads of the same array, though these read what a barrier before
@@ -197,7 +197,7 @@ def store_behind(function: Function, definition: int, use: int, wanted: int) -> 
     loads = False
     for index in behind:
         instruction = function.instructions[index]
-        if instruction.info.opclass is OpcodeClass.BARRIER and len(work) >= wanted and loads:
+        if instruction.info.opclass is OpcodeClass.BARRIER and len(work) >= distance and loads:
             return work[-1], index
         if instruction.info.opclass in _FENCES or instruction.opcode in _WARP_FENCES:
             return None
@@ -225,7 +225,7 @@ def _has_cache_hint(load: Instruction) -> bool:
     return not {"EF", "EL", "EU", "LU", "NA"}.isdisjoint(load.modifiers)
 
 
-def held_loads(function: Function, wanted: int) -> Iterator[tuple[int, int, int]]:
+def held_loads(function: Function, distance: int) -> Iterator[tuple[int, int, int]]:
     """Loads in loops that the compiler left next to their use: a store before them may write what they read.
 
     Where nothing holds a load, the compiler has moved it already; what else holds one (its address, a
@@ -233,7 +233,7 @@ def held_loads(function: Function, wanted: int) -> Iterator[tuple[int, int, int]
 
     Args:
         function: where to look.
-        wanted: instructions that would cover the latency of a load.
+        distance: instructions that would cover the latency of a load.
 
     Yields:
         The load, its use and the store.
@@ -247,12 +247,12 @@ def held_loads(function: Function, wanted: int) -> Iterator[tuple[int, int, int]
             use = _use_at_once(function, index)
             if use is None:
                 continue
-            room = room_to_move(function, index, use, wanted)
-            if cure_of(function, index, use, room, wanted) is Cure.NO_ALIAS:
+            room = room_to_move(function, index, use, distance)
+            if cure_of(function, index, use, room, distance) is Cure.NO_ALIAS:
                 yield index, use, room.obstacle_index or 0
 
 
 def _use_at_once(function: Function, index: int) -> int | None:
-    wanted = set(function.instructions[index].defs)
+    results = set(function.instructions[index].defs)
     behind = range(index + 1, min(index + 1 + _AT_ONCE, len(function.instructions)))
-    return next((at for at in behind if wanted.intersection(function.instructions[at].uses)), None)
+    return next((index for index in behind if results.intersection(function.instructions[index].uses)), None)

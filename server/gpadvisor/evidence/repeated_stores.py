@@ -79,13 +79,13 @@ def _loop_of_repeated(function: Function, index: int) -> LoopId | None:
 
 
 def _in_every_pass(function: Function, loop: LoopId, index: int) -> bool:
-    own, header = function.block_of[index], function.loops[loop].header
+    store_block, header = function.block_of[index], function.loops[loop].header
     latches = [
         block
         for block in function.loops[loop].blocks
         if header in [to for to, _ in function.blocks[block].successors]
     ]
-    return all(_dominates(function, BlockId(int(own)), block) for block in latches)
+    return all(_dominates(function, BlockId(int(store_block)), block) for block in latches)
 
 
 def _dominates(function: Function, above: BlockId, block: BlockId | None) -> bool:

@@ -46,13 +46,21 @@ def _added_up(function: Function, loop: LoopId) -> list[int]:
     """The loads of a loop that does nothing but add up, or take the largest of, what they bring."""
     facts = loop_facts(function, loop)
     code = {index: function.instructions[index] for index in facts.indices}
-    memory = [index for index, one in code.items() if one.info.opclass in _ACCESSES or is_shared(one)]
+    memory = [
+        index
+        for index, instruction in code.items()
+        if instruction.info.opclass in _ACCESSES or is_shared(instruction)
+    ]
     if facts.has_inner or not memory or not is_counted(function, loop):
         return []
     if not all(is_shared(code[index]) and code[index].info.opclass is OpcodeClass.LOAD for index in memory):
         return []
     loaded = {written for index in memory for written in code[index].defs}
-    sums = [index for index, one in code.items() if one.opcode in ADDS | SELECTS and loaded & {*one.uses}]
+    sums = [
+        index
+        for index, instruction in code.items()
+        if instruction.opcode in ADDS | SELECTS and loaded & {*instruction.uses}
+    ]
     plain = all(code[index].opcode in _PLAIN_SUMS for index in sums)
     return memory if sums and plain and all(is_recurrence(function, loop, index) for index in sums) else []
 
@@ -118,7 +126,7 @@ def _is_long(function: Function, loop: LoopId, loads: list[int], form: CodeForm)
 
 def _is_made_of(function: Function, compare: int, sizes: set[str]) -> bool:
     """Whether what ends a loop comes from the size of the block, by sums and masks alone."""
-    pending, visited, named = [compare], {compare}, False
+    pending, visited, has_constants = [compare], {compare}, False
     while pending:
         index = pending.pop()
         instruction = function.instructions[index]
@@ -127,9 +135,9 @@ def _is_made_of(function: Function, compare: int, sizes: set[str]) -> bool:
         constants = set(_CONSTANTS.findall(instruction.operands))
         if constants - sizes:
             return False
-        named = named or bool(constants)
+        has_constants = has_constants or bool(constants)
         for used in instruction.uses:
             more = function.reaching.definitions(index, used) - visited
             visited |= more
             pending += more
-    return named
+    return has_constants

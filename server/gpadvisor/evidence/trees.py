@@ -282,7 +282,7 @@ def _unrolled_tree(function: Function) -> list[int]:
     Only levels that fit in a warp count: those need no barrier of the block.
     """
     run: list[tuple[int, int]] = []
-    found: list[int] = []
+    levels: list[int] = []
     level = 0
     for index, instruction in enumerate(function.instructions):
         if is_whole_block(instruction):
@@ -291,12 +291,12 @@ def _unrolled_tree(function: Function) -> list[int]:
             if bound is not None and not _adds_up(function.instructions[level:index], [*bounds]):
                 bound = None
             if bound is None or (run and run[-1][1] not in {2 * bound, bound / 2}):
-                found += _levels(run)
+                levels += _levels(run)
                 run = []
             if bound is not None:
                 run.append((index, bound))
             level = index + 1
-    return found + _levels(run)
+    return levels + _levels(run)
 
 
 _NEAR: Final = 64

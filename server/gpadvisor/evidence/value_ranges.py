@@ -168,18 +168,24 @@ def deciding(function: Function, index: int) -> list[tuple[int, bool]]:
     And whether the guard's register is true where it is reached.
     """
     guard = function.instructions[index].guard
-    found = [] if guard is None else [(index, not guard.negated)]
+    guards = [] if guard is None else [(index, not guard.negated)]
     block = function.block_of[index]
     while (above := function.idom[block]) is not None:
         last = function.blocks[above].end - 1
         guard = function.instructions[last].guard
         ways = {int(successor) for successor, _ in function.blocks[above].successors}
-        others = {int(predecessor) for predecessor in function.blocks[block].predecessors} - {above}
-        if guard is not None and block in ways and all(_is_behind(function, block, one) for one in others):
+        other_predecessors = {int(predecessor) for predecessor in function.blocks[block].predecessors} - {
+            above
+        }
+        if (
+            guard is not None
+            and block in ways
+            and all(_is_behind(function, block, predecessor) for predecessor in other_predecessors)
+        ):
             passed = block == above + 1  # the branch, or the exit, was not taken
-            found.append((last, guard.negated is passed))
+            guards.append((last, guard.negated is passed))
         block = above
-    return found
+    return guards
 
 
 def _is_behind(function: Function, block: int, other: int) -> bool:
@@ -221,7 +227,7 @@ def _limits(compare: Instruction, target: Register, *, holds: bool) -> tuple[int
         value = int(parsed[2], 16) * (-1 if parsed[1] else 1)
     if match is None or match[1] or value is None or register(RegisterFile.GPR, int(match[3])) != target:
         return None
-    kind = next((one for one in _FAILS if one in compare.modifiers), None)
+    kind = next((modifier for modifier in _FAILS if modifier in compare.modifiers), None)
     kind = kind if holds or kind is None else _FAILS[kind]
     unsigned = "U32" in compare.modifiers
     if unsigned and value < 0:
@@ -343,7 +349,7 @@ def _extreme(instruction: Instruction, sources: Sequence[str], of: _Of) -> Numbe
         return None
     choose = max if instruction.operands.rstrip().endswith("!PT") else min
     (low, high), (other_low, other_high) = (
-        _as_compared(one, unsigned="U32" in instruction.modifiers) for one in (value, limit)
+        _as_compared(operand, unsigned="U32" in instruction.modifiers) for operand in (value, limit)
     )
     result = NumberRange(choose(low, other_low), choose(high, other_high))
     return NumberRange(max(0, result.low), max(0, result.high)) if "RELU" in instruction.modifiers else result

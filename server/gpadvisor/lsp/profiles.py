@@ -115,11 +115,11 @@ class Profiles:
     def timeline_changed(self, folder: Folder) -> None:
         """What changes are worth for the run may be another: read the folder's profiles again."""
         self._inputs.forget(lambda digest: "@" in digest)
-        now = self._state.now
-        paths = {entry.key.removeprefix(PROFILE) for entry in now.profiles}
-        paths |= {job.removeprefix(PROFILE) for job in now.jobs if job.startswith(PROFILE)}
+        snapshot = self._state.now
+        paths = {entry.key.removeprefix(PROFILE) for entry in snapshot.profiles}
+        paths |= {job.removeprefix(PROFILE) for job in snapshot.jobs if job.startswith(PROFILE)}
         for path in sorted(paths):
-            if (self._found_in.get(path) or now.project_of(path)).path == folder.path:
+            if (self._found_in.get(path) or snapshot.project_of(path)).path == folder.path:
                 self.read(path, launch=self._launches.get(path))
 
     async def newer_read(self, age: float) -> None:

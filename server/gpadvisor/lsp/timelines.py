@@ -180,15 +180,15 @@ def is_snapshot(path: str) -> bool:
 
 def is_timeline(path: str, folder: Folder) -> bool:
     """Whether a file may be the folder's timeline."""
-    named = folder.settings.timeline_file
-    if named:
-        return Path(path) in {place := Path(os.path.normpath(folder.path / named)), place / _TRACE}
+    setting = folder.settings.timeline_file
+    if setting:
+        return Path(path) in {place := Path(os.path.normpath(folder.path / setting)), place / _TRACE}
     return is_profile(path, folder.path, folder.settings.timeline_patterns)
 
 
 def watched_timelines(folder: Folder) -> tuple[str, ...]:
     """Patterns of the files that a client is asked to watch."""
-    named = folder.settings.timeline_file
-    if not named:
+    setting = folder.settings.timeline_file
+    if not setting:
         return folder.settings.timeline_patterns
-    return () if Path(named).is_absolute() else (f"**/{named}", f"**/{named}/{_TRACE}")
+    return () if Path(setting).is_absolute() else (f"**/{setting}", f"**/{setting}/{_TRACE}")

@@ -126,9 +126,13 @@ def with_host_sources(advised: AdvisedFile, request: Request) -> AdvisedFile:
     if not advised.advice.run_findings:
         return advised
     hosts = host_sources(advised.advice.run_findings, request)
-    known = {match.report_path for match in advised.advice.sources}
-    others = (match for match in hosts.sources.matches if match.local_path and match.report_path not in known)
-    sources = (*advised.advice.sources, *others)
+    matched_paths = {match.report_path for match in advised.advice.sources}
+    host_matches = (
+        match
+        for match in hosts.sources.matches
+        if match.local_path and match.report_path not in matched_paths
+    )
+    sources = (*advised.advice.sources, *host_matches)
     wanted = (*advised.sources.wanted["names"], *hosts.sources.wanted["names"])
     names = sorted({str(name) for name in wanted})
     return replace(

@@ -26,9 +26,11 @@ def ways_of_profile(kernel: AdvisedKernel, profile: Profile | None) -> tuple[Lau
     if profile is None or chosen is None:
         return ()
     times: defaultdict[tuple[TreeRow, ...], list[float]] = defaultdict(list)
-    for one in profile.kernels:
-        if (one.launch.kernel, one.binary) == (chosen.launch.kernel, chosen.binary):
-            times[tuple(host_path(one.call_stack))].append(one.launch.duration_ns or 0.0)
+    for kernel_profile in profile.kernels:
+        if (kernel_profile.launch.kernel, kernel_profile.binary) == (chosen.launch.kernel, chosen.binary):
+            times[tuple(host_path(kernel_profile.call_stack))].append(
+                kernel_profile.launch.duration_ns or 0.0
+            )
     total = sum(map(sum, times.values()))
     if not total or len(times) < 2:
         return ()

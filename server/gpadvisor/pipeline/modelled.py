@@ -172,7 +172,7 @@ def simulate_file(
     if not simulations:
         raise UsageError(failed[0] if failed else no_launch(path, open_launches(code.kernels, launches)))
     listing = dump_listing(code.source.listing)
-    profiles = [one.as_profile(code.data, listing) for _, one in simulations]
+    profiles = [simulation.as_profile(code.data, listing) for _, simulation in simulations]
     sources = {file: source_text(file, text) for file, text in texts.items()}
     profile = replace(profiles[0], kernels=tuple(_numbered(profiles)), sources=sources)
     store.write_snapshot(profile, target)

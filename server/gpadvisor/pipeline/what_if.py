@@ -308,7 +308,7 @@ def _edited(case: _Case, code: str, estimate: Estimate, kind: SiteKind | None = 
 def _changed(case: _Case, code: str, kind: SiteKind | None = None) -> _Changed | None:
     """The kernel compiled with the quick fix of a rule, or with its flag; None where there is none."""
     told = (*case.advice.suggestions, *case.advice.notes)
-    suggestion = next((one for one in told if one.code == code), None)
+    suggestion = next((candidate for candidate in told if candidate.code == code), None)
     if suggestion is None or input_kind(case.path) is not InputKind.SOURCE:
         return None
     text, flag = case.path.read_bytes().decode("utf-8", "replace"), flag_of(code)

@@ -37,22 +37,22 @@ def caveats(advice: Advice) -> list[str]:
         if kernel.samples.truncated:
             advised = concerned.setdefault(ProblemCode.TRUNCATED_SAMPLES, [])
             advised += [] if kernel in advised else [kernel]
-    found = [
+    caveats = [
         say(advice, concerned[code])
         for code, say in _SENTENCES.items()
         if code in concerned and not (code in _OF_SAMPLES and _modelled(advice))
     ]
-    found = [
-        one
-        for one in found
-        if one and not any(one != other and one.lower() in other.lower() for other in found)
+    caveats = [
+        caveat
+        for caveat in caveats
+        if caveat and not any(caveat != longer and caveat.lower() in longer.lower() for longer in caveats)
     ]
-    found += _idle(advice)
-    found += _short_launches(advice)
-    found += _versions(advice)
+    caveats += _idle(advice)
+    caveats += _short_launches(advice)
+    caveats += _versions(advice)
     return [
         *([_modelled_words(advice)] if _modelled(advice) else []),
-        *found,
+        *caveats,
     ]
 
 
@@ -61,8 +61,8 @@ def _versions(advice: Advice) -> list[str]:
     said = []
     for match in advice.sources:
         name = base_file(match.report_path)
-        gone = sum(now is None for _, now in match.today)
-        moved = sum(now not in {None, then} for then, now in match.today)
+        gone = sum(line_today is None for _, line_today in match.today)
+        moved = sum(line_today not in {None, then} for then, line_today in match.today)
         if gone or moved:
             became = [f"{plural(moved, 'line')} moved by text"] if moved else []
             became += [f"{plural(gone, 'line')} not found"] if gone else []
@@ -118,7 +118,7 @@ def _short_launches(advice: Advice) -> list[str]:
     )
     if not repeated or waiting < NOTABLE or in_headline:
         return []
-    name, number, spent = max(repeated, key=lambda one: one[1])
+    name, number, spent = max(repeated, key=lambda entry: entry[1])
     what = (
         f"{short_name(core_name(name), _NAME)} is launched {number} times for {duration(spent / number)} each"
     )
@@ -166,7 +166,7 @@ def _message(code: ProblemCode) -> Sentence:
 
 
 def _truncated(_advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
-    shares = [one for kernel in kernels if (one := kernel.samples.first_share) is not None]
+    shares = [share for kernel in kernels if (share := kernel.samples.first_share) is not None]
     if not shares:
         return "The sample buffer was full: the samples are of the first part of the run."
     few = min(shares) <= LITTLE_OF_RUN
@@ -190,13 +190,14 @@ def _defined(kernels: Sequence[KernelAdvice]) -> str:
     """Where a kernel without lines is in the sources, and why that gave none."""
     for kernel in kernels:
         for problem in kernel.problems:
-            at = problem.location
+            place_of_problem = problem.location
             if problem.code is not ProblemCode.NO_LINE_INFO:
                 continue
-            if at is None and problem.short:
+            if place_of_problem is None and problem.short:
                 return f" {short_name(core_name(kernel.name), _NAME)}: {problem.short}."
-            if at is not None:
-                place = f"{base_file(at.file)}:{at.line}{f'; {problem.short}' if problem.short else ''}"
+            if place_of_problem is not None:
+                line = f"{base_file(place_of_problem.file)}:{place_of_problem.line}"
+                place = f"{line}; {problem.short}" if problem.short else line
                 return f" {short_name(core_name(kernel.name), _NAME)} begins at {place}."
     return ""
 

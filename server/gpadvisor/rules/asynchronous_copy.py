@@ -242,9 +242,9 @@ def _cure(context: KernelContext, *, is_copy: bool) -> tuple[str, str]:
     shared = shared_bytes(context.program, context.kernel, context.profile) or 0
     facts = context.program.facts.get(context.kernel)
     doubled = kernel_occupancy(context.machine, facts, context.profile, more_shared_bytes=shared)
-    now, then = context.occupancy.blocks_per_sm, doubled.blocks_per_sm
-    if now is not None and then is not None and then < now:
-        left = counted(then, "block") if then else "no block"
+    blocks_now, then = context.occupancy.blocks_per_sm, doubled.blocks_per_sm
+    if blocks_now is not None and then is not None and then < blocks_now:
+        blocks_left = counted(then, "block") if then else "no block"
         return (
             (
                 "load the next tile into registers before this one is used, and store it behind the barrier "
@@ -252,7 +252,7 @@ def _cure(context: KernelContext, *, is_copy: bool) -> tuple[str, str]:
             ),
             (
                 f" A second buffer for asynchronous copies ({shared:,} bytes more per block) would leave "
-                f"{left} of {now} per SM."
+                f"{blocks_left} of {blocks_now} per SM."
             ),
         )
     if is_copy:

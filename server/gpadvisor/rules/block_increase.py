@@ -176,19 +176,19 @@ def _all_work(context: KernelContext, launch_shape: LaunchShape) -> str:
     return f"its {counted(threads, 'thread')} without a loop are all the work there is"
 
 
-def _short(context: KernelContext, profile: KernelProfile, now: LaunchShape, ratio: float) -> Match:
+def _short(context: KernelContext, profile: KernelProfile, old: LaunchShape, ratio: float) -> Match:
     """Few blocks that are done as soon as a launch is: other blocks give nothing, fewer launches do."""
     sms, time = profile.device.sms or 1, (profile.launch.duration_ns or 0.0) / 1000
     return Match(
-        title=f"{counted(now.blocks, 'block')}, done in {time:.1f} us: about what a launch itself takes",
+        title=f"{counted(old.blocks, 'block')}, done in {time:.1f} us: about what a launch itself takes",
         advice="Give each launch more work (a larger batch), or join launches that follow each other in one "
-        f"kernel or a CUDA graph: {counted(now.blocks, 'block')} of {counted(now.threads, 'thread')} take "
-        f"{time:.1f} us, about what a launch takes, and leave {sms - now.blocks} of {sms} SMs without work.",
+        f"kernel or a CUDA graph: {counted(old.blocks, 'block')} of {counted(old.threads, 'thread')} take "
+        f"{time:.1f} us, about what a launch takes, and leave {sms - old.blocks} of {sms} SMs without work.",
         cure="Give each launch more work (a larger batch), or join launches that follow each other in one "
         "kernel or a CUDA graph",
         regions=(),
         # Samples tell what warps wait for; between launches there are none.
-        parallel=_spread_target(context, now, None, sms, ratio) if context.blame is None else None,
+        parallel=_spread_target(context, old, None, sms, ratio) if context.blame is None else None,
     )
 
 
@@ -296,30 +296,30 @@ def _spread_target(
 
 
 def _split_words(
-    context: KernelContext, now: LaunchShape, new: LaunchShape, sms: int, free: Freedom
+    context: KernelContext, old: LaunchShape, new: LaunchShape, sms: int, free: Freedom
 ) -> tuple[str, str]:
     """The change with its conditions, and what is known of the launch."""
-    if new is not now:
+    if new is not old:
         unknown = " Without machine code nothing tells whether its threads work together."
         cure = (
-            f"Launch {new.blocks} blocks of {new.threads} threads instead of {now.blocks} of {now.threads}."
+            f"Launch {new.blocks} blocks of {new.threads} threads instead of {old.blocks} of {old.threads}."
             + ("" if free.code else unknown)
             + (" The kernel has the block's size as a constant: change it, too." if free.compiled else "")
         )
-        facts = f"{now.busy_sms} of {sms} SMs have work, {new.busy_sms} would."
-        return cure, facts + _gain_note(now, new, sms)
+        facts = f"{old.busy_sms} of {sms} SMs have work, {new.busy_sms} would."
+        return cure, facts + _gain_note(old, new, sms)
     if free.block is not None:
         why = f"Its blocks cannot be split ({free.block})"
     else:
         why = (
-            f"Its blocks of {counted(now.threads, 'thread')} are too small to split: that is no more than "
+            f"Its blocks of {counted(old.threads, 'thread')} are too small to split: that is no more than "
             f"one warp{'' if shared_unit(context) else ' for each of the schedulers'}"
         )
     cure = (
         "Divide what a block does along another dimension (its loop, its tile), or run independent kernels "
         "at the same time."
     )
-    return cure, f"{sms - now.blocks} of {sms} SMs have no work. {why}."
+    return cure, f"{sms - old.blocks} of {sms} SMs have no work. {why}."
 
 
 def _missing_threads(context: KernelContext, launch_shape: LaunchShape) -> tuple[str, str]:
@@ -371,11 +371,11 @@ def _factor(context: KernelContext, warps_new: float) -> tuple[float, str]:
     return 1 / max(constants.LEAST_TIME, 1 - crowded), reason
 
 
-def _gain_note(now: LaunchShape, new: LaunchShape, sms: int) -> str:
-    if -(-new.blocks // sms) * new.threads < now.threads:
+def _gain_note(old: LaunchShape, new: LaunchShape, sms: int) -> str:
+    if -(-new.blocks // sms) * new.threads < old.threads:
         return ""
     return (
-        f" The fullest SM keeps {now.threads} threads, so little is gained: {now.blocks} blocks nearly fill "
+        f" The fullest SM keeps {old.threads} threads, so little is gained: {old.blocks} blocks nearly fill "
         "the GPU."
     )
 

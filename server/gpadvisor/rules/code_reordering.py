@@ -190,8 +190,8 @@ def _wanted(blame: Blame, row: int) -> int:
 
 def _without_distant(blame: Blame, rows: Rows) -> tuple[Rows, Rows]:
     """Differs from GPA: its code declares a limit on the distance and does not use it."""
-    wanted = np.array([_wanted(blame, row) for row in rows.tolist()], dtype=np.int64)
-    near = blame.rows.distance[rows] < wanted
+    distances = np.array([_wanted(blame, row) for row in rows.tolist()], dtype=np.int64)
+    near = blame.rows.distance[rows] < distances
     return rows[near], rows[~near]
 
 
@@ -201,15 +201,15 @@ def _pairs(context: KernelContext, blame: Blame, rows: Rows) -> list[_Pair]:
     for row in rows[order][:_CHECKED_ROWS].tolist():
         function = context.program.functions[int(blame.rows.function[row])]
         definition, use = int(blame.rows.def_index[row]), int(blame.rows.use_index[row])
-        wanted = _wanted(blame, row)
-        room = room_to_move(function, definition, use, wanted)
-        cure = cure_of(function, definition, use, room, wanted)
+        distance = _wanted(blame, row)
+        room = room_to_move(function, definition, use, distance)
+        cure = cure_of(function, definition, use, room, distance)
         if cure is Cure.ONE_AHEAD and (
             runs_once(context.program, (function.id, definition), context.profile) or _is_short(context)
         ):
             cure = None  # there is no next pass to load for; or full warps hide it, and come first
         weight = int(blame.rows.latency[row])
-        pairs.append(_Pair(row=row, weight=weight, room=room, wanted=wanted, cure=cure))
+        pairs.append(_Pair(row=row, weight=weight, room=room, wanted=distance, cure=cure))
     return pairs
 
 
@@ -285,7 +285,7 @@ def _words(context: KernelContext, blame: Blame, pairs: list[_Pair]) -> tuple[st
         return text, in_register(function, store)
     late = store_behind(function, definition, use, top.wanted) if top.cure is Cure.LATE_STORE else None
     if late is not None:
-        work, barrier = (line_text(function, one) for one in late)
+        work, barrier = (line_text(function, index) for index in late)
         return text, (
             f"keep the values of {line_text(function, definition)} in registers and store them behind the "
             f"arithmetic that ends at {work}, before the barrier at {barrier} (not if a thread reads its own "
@@ -378,7 +378,7 @@ def _estimate(context: KernelContext, match: Match) -> Estimate:
         return latency_hiding(context, match, delayed=samples(blame, behind), room=_room(pairs))
     if cure is not Cure.IN_REGISTER:
         return latency_hiding(context, match)
-    places = [(one.id, index) for one in context.program.functions for index in kept_in_memory(one)]
+    places = [(code.id, index) for code in context.program.functions for index in kept_in_memory(code)]
     gone = by_place(blame, blame.rows.use_index, places)
     gone[rows] = False
     beside = [latency(blame, rows)] * len(match.regions)

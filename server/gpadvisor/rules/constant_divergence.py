@@ -113,7 +113,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     instead = _l1_with(context, profile, loads, units)
     if instead > max(busy, constants.BUSY_PERCENT):
         return Rejection(code=_CODE, reason=f"L1 would be as full with these loads, at {percentage(instead)}")
-    worst = max(loads, key=lambda one: one.turns)
+    worst = max(loads, key=lambda load: load.turns)
     cure = (
         f"load these constants from global{terms.FROM_GLOBAL.of(context.language)} or shared memory, or let "
         "all threads of a warp read the same one"
@@ -154,8 +154,8 @@ def _loads(context: KernelContext, profile: KernelProfile) -> list[_Load]:
                 continue
             words = words_of_a_warp(function, index, context.program.form, profile.launch)
             if words is Lie.BY_DATA or (isinstance(words, int) and words > 1):
-                known = words if isinstance(words, int) else None
-                loads.append(_Load(function=function, index=index, words=known, warps=times))
+                distinct_words = words if isinstance(words, int) else None
+                loads.append(_Load(function=function, index=index, words=distinct_words, warps=times))
     return loads
 
 
@@ -164,18 +164,18 @@ def _many(load: _Load) -> str:
 
 
 def _l1_with(
-    context: KernelContext, profile: KernelProfile, found: list[_Load], units: dict[str, float]
+    context: KernelContext, profile: KernelProfile, loads: list[_Load], units: dict[str, float]
 ) -> float:
     """How full L1 would be, in percent, if the loads went through it as those that go there now."""
-    now = sum(
+    turns_now = sum(
         float(executed[index])
         for function in kernel_functions(context.program, context.kernel)
         if (executed := executed_warps(profile, function)) is not None
-        for index, one in enumerate(function.instructions)
-        if is_memory(one) and one.info.pipe is Pipe.LSU
+        for index, instruction in enumerate(function.instructions)
+        if is_memory(instruction) and instruction.info.pipe is Pipe.LSU
     )
     full = max(units.get(L1_DATA, 0.0), units.get(L1_REQUESTS, 0.0))
-    return full * (1 + sum(one.warps for one in found) / now) if now else full
+    return full * (1 + sum(load.warps for load in loads) / turns_now) if turns_now else full
 
 
 def _reduced_loads(
@@ -193,8 +193,12 @@ def _reduced_loads(
             if instruction.info.space is MemorySpace.CONSTANT:
                 stay[CONSTANT_CACHE] += float(executed[index])
     return tuple(
-        ReducedLoad(resource=unit, remaining=left / (left + gone), remaining_best=left / (left + gone))
-        for unit, left in stay.items()
+        ReducedLoad(
+            resource=unit,
+            remaining=turns_left / (turns_left + gone),
+            remaining_best=turns_left / (turns_left + gone),
+        )
+        for unit, turns_left in stay.items()
     )
 
 

@@ -111,7 +111,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if busy < (_enough(units) if blame is not None else constants.HIGH_PERCENT) or counts is None:
         return Rejection(code=_CODE, reason=f"the pipe of conversions, XU, is at {percentage(busy)}")
     functions = kernel_functions(context.program, context.kernel)
-    found = [
+    candidates = [
         one
         for function in functions
         if function.id in counts
@@ -119,7 +119,9 @@ def _match(context: KernelContext) -> Match | Rejection:
         if one is not None
     ]
     total = _load_of_xu(functions, counts)
-    worst = max(found, key=lambda one: _weight(one, counts[one.function.id]), default=None)
+    worst = max(
+        candidates, key=lambda candidate: _weight(candidate, counts[candidate.function.id]), default=None
+    )
     if worst is None or not total:
         return Rejection(code=_CODE, reason="no conversion that could be spared")
     weight = _weight(worst, counts[worst.function.id])
@@ -148,7 +150,7 @@ def _matched(context: KernelContext, worst: _Found, rows: Mask | None, load: flo
     blame, places = context.blame, [(worst.function.id, index) for index in worst.indices]
     reduced_loads = freed(context, dict.fromkeys(places, 1 - worst.left))
     where = _lines(worst, counts)
-    named = max(worst.named, key=lambda index: counts[index], default=None)
+    told_index = max(worst.named, key=lambda index: counts[index], default=None)
     return Match(
         title=f"{counted(len(places), 'conversion')} {worst.kind}{where}, "
         f"{percent(load, 0)} of the load of the XU pipe",
@@ -165,7 +167,7 @@ def _matched(context: KernelContext, worst: _Found, rows: Mask | None, load: flo
                 reason="what is done instead takes its time, too",
             ),
         ),
-        place=None if named is None else (worst.function.id, named),
+        place=None if told_index is None else (worst.function.id, told_index),
         # Bits take more instructions than they spare; they leave the pipe alone.
         reduced_loads=tuple(
             reduced for reduced in reduced_loads if reduced.resource == _XU or not worst.more_issued
@@ -273,10 +275,10 @@ def _lines(found: _Found, counts: Values) -> str:
     for index in found.named or found.indices:
         if found.function.lines[index] is not None:
             weights[line_text(found.function, index)] += counts[index]
-    named = [line for line, _ in weights.most_common(_NAMED)]
-    more = len(weights) - len(named)
+    first_lines = [line for line, _ in weights.most_common(_NAMED)]
+    more = len(weights) - len(first_lines)
     rest = f" and {counted(more, 'more line')}" if more else ""
-    return f" at {', '.join(named)}{rest}" if named else ""
+    return f" at {', '.join(first_lines)}{rest}" if first_lines else ""
 
 
 OPTIMIZER: Final = Optimizer(

@@ -88,8 +88,11 @@ def _match(facts: RunFacts) -> Iterator[RunMatch]:
                     f"high: {milliseconds(hidden)}, as far as kernels run alone between these copies",
                 ),
                 related=tuple(
-                    (at, f"kernels launched here work {milliseconds(kernels[at])} of the run")
-                    for at in heaviest(kernels, place)
+                    (
+                        number,
+                        f"kernels launched here work {milliseconds(kernels[number])} of the run",
+                    )
+                    for number in heaviest(kernels, place)
                 ),
             )
 
@@ -97,11 +100,11 @@ def _match(facts: RunFacts) -> Iterator[RunMatch]:
 def _kernel_times(facts: RunFacts) -> Counter[int]:
     """The time of kernels by the place that launched them."""
     rows = np.flatnonzero(facts.work.operation == Operation.KERNEL)
-    places, at = np.unique(facts.launch_place[rows], return_inverse=True)
+    places, positions = np.unique(facts.launch_place[rows], return_inverse=True)
     lasted = (facts.work.end_ns - facts.work.start_ns)[rows]
     times = Counter[int]()
     for place, index in zip(places.tolist(), range(len(places)), strict=True):
-        times[place] = int(lasted[at.reshape(-1) == index].sum())
+        times[place] = int(lasted[positions.reshape(-1) == index].sum())
     return times
 
 

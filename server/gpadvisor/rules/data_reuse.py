@@ -168,7 +168,7 @@ def _counted(context: KernelContext, profile: KernelProfile) -> Match | Rejectio
         for product_loop in product_loops(context.program, context.kernel, profile)
         if product_loop.values_per_product >= 1 and full.unit.name in units_of(product_loop)
     ]
-    loop = max(loops, key=lambda one: (_depth(one), len(one.products)), default=None)
+    loop = max(loops, key=lambda candidate: (_depth(candidate), len(candidate.products)), default=None)
     if loop is None:
         reason = f"no loop that loads a value for each multiply-add would fill {full.unit.name}"
         return Rejection(code=_CODE, reason=reason)
@@ -216,10 +216,10 @@ def _depth(loop: ProductLoop) -> int:
 
 def _rows(blame: Blame, loop: ProductLoop) -> Mask:
     """Waits for the loads of a loop, and of any of its instructions for their turn in the loads' queue."""
-    at = causes(blame)
+    cause_rows = causes(blame)
     function = loop.function.id
-    loads = by_place(blame, at, [(function, index) for index in (*loop.loads, *loop.constants)])
-    inside = by_place(blame, at, [(function, index) for index in loop.indices])
+    loads = by_place(blame, cause_rows, [(function, index) for index in (*loop.loads, *loop.constants)])
+    inside = by_place(blame, cause_rows, [(function, index) for index in loop.indices])
     return (loads | (inside & by_stall(blame, _QUEUES))) & stalled(blame)
 
 
@@ -246,10 +246,10 @@ def _not_worth(context: KernelContext, blame: Blame, profile: KernelProfile, loo
     if full is not None and full.unit.percent < constants.BUSY_PERCENT:
         return f"no unit is full: {full.unit.name} is the busiest, at {percentage(full.unit.percent)}"
     if loop.keeps_in_registers:
-        left = _warps_per_scheduler(context, profile)
-        if left is not None and left / 4 < _HIDING_WARPS:
+        resident = _warps_per_scheduler(context, profile)
+        if resident is not None and resident / 4 < _HIDING_WARPS:
             return (
-                f"four times the results per thread would leave {left / 4:.1f} warps per scheduler: the "
+                f"four times the results per thread would leave {resident / 4:.1f} warps per scheduler: the "
                 "problem is too small for larger tiles"
             )
         return None

@@ -102,7 +102,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if context.blame is not None:
         blame = context.blame
         doubles = by_instruction(
-            blame, context.program, causes(blame), lambda one: one.info.pipe is Pipe.FP64
+            blame, context.program, causes(blame), lambda instruction: instruction.info.pipe is Pipe.FP64
         )
         rows = doubles & stalled(blame)
         if share(blame, rows) < constants.NOTABLE:
@@ -161,11 +161,11 @@ def _sites(context: KernelContext) -> tuple[StaticSite, ...]:
     weights, first = Counter[str](), dict[str, StaticSite]()
     counts = executions(context) or {}
     for function in kernel_functions(context.program, context.kernel):
-        own = counts.get(function.id)
+        executed = counts.get(function.id)
         for index, instruction in enumerate(function.instructions):
             if instruction.info.opclass is OpcodeClass.FLOAT64:
                 line = line_text(function, index)
-                weights[line] += 1 if own is None else int(own[index])
+                weights[line] += 1 if executed is None else int(executed[index])
                 site = StaticSite(function=FunctionId(function.id), index=index, detail="double precision")
                 first.setdefault(line, site)
     return tuple(first[line] for line, _ in weights.most_common())

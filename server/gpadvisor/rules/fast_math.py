@@ -201,7 +201,7 @@ def _without_samples(
             reason="library math of doubles has no fast forms, and only the program tells whether single "
             "precision would do",
         )
-    found = static_match(
+    match = static_match(
         _CODE,
         title=_TITLE,
         advice=math_advice(functions, hot, used, context.language),
@@ -209,10 +209,10 @@ def _without_samples(
         sites=(*_inline_sites(hot), *calls),
         missing="library math stands outside of loops only, where it runs once for each thread",
     )
-    if isinstance(found, Rejection) or not _all_doubles(hot, used):
-        return found
+    if isinstance(match, Rejection) or not _all_doubles(hot, used):
+        return match
     return replace(
-        found,
+        match,
         place=shared_divisor(functions, hot),
         replaced_by="" if busy_doubles(context, functions) is None else "GPA102",  # which makes them floats
     )
@@ -231,7 +231,10 @@ def _matched_rows(
     """Samples due to code of the library and to calls of it."""
     places = {(site.function, site.index) for site in sites}
     places.update(
-        (function, index) for function, found in inline.items() for one in found for index in one.whole
+        (function, index)
+        for function, found in inline.items()
+        for sequence in found
+        for index in sequence.whole
     )
     in_helper = np.isin(blame.rows.function, [helper.id for helper in helpers])
     return in_helper | by_place(blame, causes(blame), places)
@@ -294,7 +297,10 @@ def _adjustments(
     """The paper's Table III where there is a fast form; of doubles, that only fewer operations help."""
     divisions = Counter(sequence.kind for sequences in inline.values() for sequence in sequences)
     by_constant = divisions[DIVISION_BY_CONSTANT] > divisions[DOUBLE_DIVISION]
-    fast = {number: tuple(one for one in found if one.kind in FAST) for number, found in inline.items()}
+    fast = {
+        number: tuple(sequence for sequence in found if sequence.kind in FAST)
+        for number, found in inline.items()
+    }
     quick = tuple(
         helper for helper in helpers if not is_of_doubles(helper) or (by_constant and "div" in helper.name)
     )

@@ -108,12 +108,12 @@ def _match(context: KernelContext) -> Match | Rejection:
     if context.blame is None:
         looped = _in_loops(context.program, sites)
         called = {call.callee for site in looped for call in _call_at(context.program, site)}
-        named = [function for function in usable if function.id in called]
+        called_functions = [function for function in usable if function.id in called]
         return static_match(
             _CODE,
             title=_TITLE,
-            advice=_advice(named, len(looped), context.language),
-            cure=_cure(named, context.language),
+            advice=_advice(called_functions, len(looped), context.language),
+            cure=_cure(called_functions, context.language),
             sites=looped,
             missing="the small device functions are called outside of loops only, or not directly",
         )
@@ -247,19 +247,21 @@ def _regions(blame: Blame, functions: tuple[Function, ...], usable: list[Functio
     """
     table = blame.rows
     regions = []
-    taken = np.zeros(len(table), dtype=bool)
+    claimed = np.zeros(len(table), dtype=bool)
     stalled = by_role(blame, Role.BLAMED, Role.SELF) & (table.latency > 0)
     callers = _callers(functions)
-    for callee in sorted(usable, key=lambda one: -samples(blame, table.function == one.id)):
+    for callee in sorted(usable, key=lambda candidate: -samples(blame, table.function == candidate.id)):
         mask = table.function == callee.id
         for caller, calls in callers[callee.id]:
             around = {caller.block_of[call] for call in calls}
             blocks = np.array([block in around for block in caller.block_of])
-            at = table.function == caller.id
-            mask |= at & (table.use_index != NO_INDEX) & blocks[np.maximum(table.use_index, 0) * at]
-        rows = np.flatnonzero(mask & stalled & ~taken)
+            in_caller = table.function == caller.id
+            mask |= (
+                in_caller & (table.use_index != NO_INDEX) & blocks[np.maximum(table.use_index, 0) * in_caller]
+            )
+        rows = np.flatnonzero(mask & stalled & ~claimed)
         if len(rows):
-            taken[rows] = True
+            claimed[rows] = True
             inside = np.flatnonzero(mask)
             regions.append(
                 Region(

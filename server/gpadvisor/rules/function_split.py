@@ -152,8 +152,13 @@ def _unknown(context: KernelContext, loops: Sequence[StaticSite]) -> str:
     if large is None:
         return ""
     inside = set(loop_facts(*large).indices)
-    found = product_loops(context.program, context.kernel)
-    products = {index for one in found if one.function is large[0] for index in one.products}
+    product_loops_found = product_loops(context.program, context.kernel)
+    products = {
+        index
+        for product_loop in product_loops_found
+        if product_loop.function is large[0]
+        for index in product_loop.products
+    }
     # A fragment of tensor cores is as much as hundreds of products of one thread.
     fragments = any(large[0].instructions[index].info.opclass is OpcodeClass.TENSOR for index in inside)
     if fragments or len(inside & products) * _NOTABLE_PART >= len(inside):
@@ -241,11 +246,11 @@ def _loop_of(program: Program, loops: Sequence[StaticSite]) -> tuple[Function, L
 def _math_bytes(context: KernelContext, function: Function, loop: LoopId) -> int:
     """Of a loop, library math expanded in place, and the library's routines that it calls."""
     inside = set(loop_facts(function, loop).indices)
-    own = inside & {index for sequence in math_sequences(function) for index in sequence.indices}
+    own_indices = inside & {index for sequence in math_sequences(function) for index in sequence.indices}
     called = {call.callee for call in function.calls if call.index in inside and call.callee is not None}
     routines = [context.program.functions[callee] for callee in called]
     return INSTRUCTION_BYTES * (
-        len(own)
+        len(own_indices)
         + sum(len(routine.instructions) for routine in routines if routine.kind is FunctionKind.MATH_HELPER)
     )
 
@@ -304,10 +309,10 @@ def _repeated(function: Function, inside: set[int]) -> tuple[str, int] | None:
             if entry is not None and frame.function is not None:
                 sizes[frame.function] += 1
                 places.setdefault(frame.function, set()).add(entry.inline[depth:])
-    found = [(name, size) for name, size in sizes.most_common() if len(places[name]) > 1]
-    if not found or found[0][1] * _NOTABLE_PART < len(inside):
+    copied = [(name, size) for name, size in sizes.most_common() if len(places[name]) > 1]
+    if not copied or copied[0][1] * _NOTABLE_PART < len(inside):
         return None
-    return found[0][0], len(places[found[0][0]])
+    return copied[0][0], len(places[copied[0][0]])
 
 
 _NOTABLE_PART: Final = 4

@@ -113,18 +113,20 @@ def _match(context: KernelContext) -> Match | Rejection:
     counts = counts_of(context, result)
     outlooks = {_loop(region): outlook_of(context, blame, region, counts) for region in result}
     best = max(result, key=lambda region: latency(blame, region.rows) * outlooks[_loop(region)].share)
-    named = _named(context, blame, result, outlooks, best)
+    named_regions = _named(context, blame, result, outlooks, best)
     advice = _advice(context, best, outlooks[_loop(best)])
-    if named[1:]:
-        more = " and ".join(_place(context, region).removeprefix("the loop at ") for region in named[1:])
-        advice += f" The same for the loop{'s' if named[2:] else ''} at {more}."
+    if named_regions[1:]:
+        more = " and ".join(
+            _place(context, region).removeprefix("the loop at ") for region in named_regions[1:]
+        )
+        advice += f" The same for the loop{'s' if named_regions[2:] else ''} at {more}."
     return Match(
         title="latency inside a loop that later passes could hide",
         advice=advice,
         cure=advice,
         regions=result,
         adjustments=_adjustments(
-            context, blame, result, [outlooks[_loop(region)] for region in result], named
+            context, blame, result, [outlooks[_loop(region)] for region in result], named_regions
         ),
         static_sites=rolled_loops(context.program, context.kernel),
         reduced_loads=_reduced_loads(context, result),
@@ -139,19 +141,19 @@ def _loop(region: Region) -> tuple[FunctionId | None, LoopId | None]:
 
 
 def _named(
-    context: KernelContext, blame: Blame, found: tuple[Region, ...], outlooks: _Outlooks, best: Region
+    context: KernelContext, blame: Blame, matched: tuple[Region, ...], outlooks: _Outlooks, best: Region
 ) -> list[Region]:
     """The loops that are told, the best first: those whose loads may be in flight together."""
-    others = [
+    other_regions = [
         region
-        for region in sorted(found, key=lambda one: -latency(blame, one.rows))
+        for region in sorted(matched, key=lambda candidate: -latency(blame, candidate.rows))
         if region is not best
         and latency(blame, region.rows) >= constants.NOTABLE * blame.total_samples
         and outlooks[_loop(region)].share >= constants.MAJORITY
         and outlooks[_loop(region)].in_flight
         and not _is_unrolled(context, region)
     ]
-    return [best, *others[: _NAMED - 1]]
+    return [best, *other_regions[: _NAMED - 1]]
 
 
 def _is_unrolled(context: KernelContext, region: Region) -> bool:
@@ -179,10 +181,10 @@ def _static_advice(context: KernelContext) -> str:
     )
 
 
-def _reduced_loads(context: KernelContext, found: tuple[Region, ...]) -> tuple[ReducedLoad, ...]:
+def _reduced_loads(context: KernelContext, matched: tuple[Region, ...]) -> tuple[ReducedLoad, ...]:
     """A body that stands four times counts, compares and jumps once for four passes."""
     gone = {}
-    for region in found:
+    for region in matched:
         function, loop = region.scope.function, region.scope.loop
         if function is None or loop is None:
             continue
@@ -213,21 +215,24 @@ def _loop_count(context: KernelContext) -> int:
 def _adjustments(
     context: KernelContext,
     blame: Blame,
-    found: tuple[Region, ...],
+    matched: tuple[Region, ...],
     outlooks: list[Outlook],
-    named: list[Region],
+    named_regions: list[Region],
 ) -> tuple[Adjustment, ...]:
-    weights = [latency(blame, region.rows) for region in found]
+    weights = [latency(blame, region.rows) for region in matched]
     total = sum(weights)
     mean = sum(weight * outlook.share for weight, outlook in zip(weights, outlooks, strict=True)) / total
     most = sum(weight * outlook.possible for weight, outlook in zip(weights, outlooks, strict=True)) / total
     said = [
         f"{_place(context, region)}: {'; '.join(outlook.reasons)}"
-        for region, outlook in list(zip(found, outlooks, strict=True))[:_SAID_LOOPS]
+        for region, outlook in list(zip(matched, outlooks, strict=True))[:_SAID_LOOPS]
         if outlook.reasons
     ]
-    told = [outlook if region in named else None for region, outlook in zip(found, outlooks, strict=True)]
-    together = _in_flight(context, blame, found, told)
+    told = [
+        outlook if region in named_regions else None
+        for region, outlook in zip(matched, outlooks, strict=True)
+    ]
+    together = _in_flight(context, blame, matched, told)
     if constants.UNROLLED * together > mean:
         said.append(
             f"loads of {UNROLL} passes in flight wait together, not only behind work of their own, which is "
@@ -262,17 +267,17 @@ def _adjustments(
 
 
 def _in_flight(
-    context: KernelContext, blame: Blame, found: tuple[Region, ...], outlooks: list[Outlook | None]
+    context: KernelContext, blame: Blame, matched: tuple[Region, ...], outlooks: list[Outlook | None]
 ) -> float:
     """What loads of the loops that are told would not wait any more, as a multiple of what Eq. 4 hides.
 
     Differs from GPA: Eq. 4 fills latency with work of the scope, at most as much as there is. Loads of
     several passes in flight also wait at the same time, whatever work there is.
     """
-    filled = fillable(context.program, blame, found)
+    filled = fillable(context.program, blame, matched)
     loads = sum(
         latency(blame, region.rows) * outlook.in_flight
-        for region, outlook in zip(found, outlooks, strict=True)
+        for region, outlook in zip(matched, outlooks, strict=True)
         if outlook is not None
     )
     return (1 - 1 / UNROLL) * loads / filled if filled else 0.0

@@ -231,7 +231,7 @@ def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None
             position: cure_of_shape(context, profile, function, position, followed=followed)
             for position in many_passes.scattered[:LOOKED]
         }
-    first = next((at for at, cure in cures.items() if cure), None)
+    first = next((place for place, cure in cures.items() if cure), None)
     if first is None:
         return None
     cure, loop = cures[first], function.innermost_loop(first)

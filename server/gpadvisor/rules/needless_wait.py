@@ -116,8 +116,11 @@ def _match(facts: RunFacts) -> Iterator[RunMatch]:
                     f"high: {milliseconds(cost.high_ns)}, all gaps until the next wait",
                 ),
                 related=tuple(
-                    (at, f"what is launched here ends gaps of {milliseconds(cost.ended_ns[at])} behind")
-                    for at in heaviest(cost.ended_ns, place)
+                    (
+                        number,
+                        f"what is launched here ends gaps of {milliseconds(cost.ended_ns[number])} behind",
+                    )
+                    for number in heaviest(cost.ended_ns, place)
                 ),
             )
 

@@ -114,7 +114,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             if _runs_often(context, place, kind) and (kind is not LocalKind.BY_DATA or fits_shared(context))
         }
         counts = Counter(looped.values())
-        found = static_match(
+        match = static_match(
             _CODE,
             title=_heaviest(counts).value,
             advice=local_advice(context, looped),
@@ -123,7 +123,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             sites=_sites(context, looped),
             missing=_nothing(context, len(kinds)),
         )
-        return found if isinstance(found, Rejection) else replace(found, place=_deepest(context, looped))
+        return match if isinstance(match, Rejection) else replace(match, place=_deepest(context, looped))
     blame = context.blame
     local = _local_rows(context, blame, kinds)
     if not samples(blame, local):

@@ -138,35 +138,35 @@ def _not_held(context: KernelContext, profile: KernelProfile, launch_shape: Laun
 
 
 def _unused(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, reserved: int, written: WrittenBytes
+    context: KernelContext, profile: KernelProfile, old: LaunchShape, reserved: int, written: WrittenBytes
 ) -> _Change | None:
     """Blocks that reserve much more than they write: larger ones in the same bytes, or fewer bytes."""
     if written.most > constants.MAJORITY * reserved or not written.most:
         return None
     launch = profile.launch
-    wrote = f"of {reserved:,} bytes that a block of {now.threads} threads reserves, {written.most:,.0f} are"
+    wrote = f"of {reserved:,} bytes that a block of {old.threads} threads reserves, {written.most:,.0f} are"
     use = thread_use(context.program, context.kernel)
     free = freedom(context.program, context.kernel, profile, use)
-    room = min(_USUAL, int(reserved / written.most) * now.threads)
+    room = min(_USUAL, int(reserved / written.most) * old.threads)
     grows = written.by_thread and use.sized and use.roles is None and (free.any_total or free.block is None)
     if (
         not launch.dynamic_shared_bytes
-        and room >= 2 * now.threads
+        and room >= 2 * old.threads
         and (grows or (free.tile and free.any_total))
     ):
         larger = shape(context, profile, launch.blocks, room)
-        if larger is not None and larger.warps >= now.warps * constants.UNSURE:
+        if larger is not None and larger.warps >= old.warps * constants.UNSURE:
             return _Change(
                 larger,
-                f"Launch blocks of {room} threads instead of {now.threads}: the {reserved:,} bytes of shared "
+                f"Launch blocks of {room} threads instead of {old.threads}: the {reserved:,} bytes of shared "
                 f"memory that each reserves have room for the values of "
-                f"{int(reserved / written.most) * now.threads:,}",
+                f"{int(reserved / written.most) * old.threads:,}",
                 f"{wrote} written",
             )
     bytes_new = -(-int(written.most) // 4) * 4
     smaller = replace(launch, static_shared_bytes=bytes_new, dynamic_shared_bytes=0)
-    new = shape(context, replace(profile, launch=smaller), now.blocks, now.threads)
-    if new is None or new.warps < now.warps * constants.UNSURE:
+    new = shape(context, replace(profile, launch=smaller), old.blocks, old.threads)
+    if new is None or new.warps < old.warps * constants.UNSURE:
         return None
     how = (
         "pass that size at the launch"
@@ -176,7 +176,7 @@ def _unused(
     return _Change(
         new,
         f"Reserve the shared memory that this launch uses, about {bytes_new:,} of {reserved:,} bytes for "
-        f"each block: {how}, and an SM holds {counted(new.fits, 'block')} instead of {now.fits}",
+        f"each block: {how}, and an SM holds {counted(new.fits, 'block')} instead of {old.fits}",
         f"{wrote} written, on average",
     )
 
@@ -203,10 +203,10 @@ def _near(
     )
 
 
-def _holds(context: KernelContext, now: LaunchShape, reserved: int) -> str:
+def _holds(context: KernelContext, old: LaunchShape, reserved: int) -> str:
     sm = context.machine.sm
     return (
-        f"an SM holds {round(now.warps * sm.schedulers.value)} of {sm.max_warps.value} warps, as each block "
+        f"an SM holds {round(old.warps * sm.schedulers.value)} of {sm.max_warps.value} warps, as each block "
         f"reserves {reserved:,} bytes of shared memory"
     )
 

@@ -128,7 +128,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if random is not None:
         return random
     functions = kernel_functions(context.program, context.kernel)
-    divisions, others = told_divisions(functions)
+    divisions, other_divisions = told_divisions(functions)
     doubles = {function.id: double_excursions(function) for function in functions}
     kinds = {"division": _sites(functions, divisions), "double": _sites(functions, doubles)}
     sites = (*kinds["division"], *kinds["double"])
@@ -138,7 +138,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         if busy is not None:
             sites = tuple(dict.fromkeys((*busy.sites, *sites)))
         advice, cure = _words(context, functions, divisions, doubles, Counter())
-        found = static_match(
+        match = static_match(
             _CODE,
             title=_TITLES["division" if busy is None and any(divisions.values()) else "double"],
             advice=advice,
@@ -149,12 +149,12 @@ def _match(context: KernelContext) -> Match | Rejection:
             remedies=_IN_FLOAT if any(doubles.values()) or busy is not None else (),
         )
         kinds["double"] = (*kinds["double"], *(() if busy is None else busy.sites))
-        titles = {(one.function, one.index): _TITLES[kind] for kind, own in kinds.items() for one in own}
+        titles = {(site.function, site.index): _TITLES[kind] for kind in kinds for site in kinds[kind]}
         by = "GPA105" if go_with_remainders_of_trees(functions, sites) else ""
-        return found if isinstance(found, Rejection) else replace(found, titles=titles, replaced_by=by)
+        return match if isinstance(match, Rejection) else replace(match, titles=titles, replaced_by=by)
     blame = context.blame
-    in_division, in_double = (_rows_of(blame, found) for found in (divisions, doubles))
-    slow = _slow_rows(context, blame, in_double) & ~_rows_of(blame, others)
+    in_division, in_double = (_rows_of(blame, sequences) for sequences in (divisions, doubles))
+    slow = _slow_rows(context, blame, in_double) & ~_rows_of(blame, other_divisions)
     # The whole sequence goes: what it issues, and what waits on any of its steps.
     of_division = in_division & by_role(blame, Role.BLAMED, Role.SELF)
     slow |= of_division
@@ -193,7 +193,7 @@ def _masks(
         [function.id for function in functions if function.kind is FunctionKind.MATH_HELPER],
     )
     of_doubles = by_instruction(
-        blame, context.program, causes(blame), lambda one: one.info.opclass is OpcodeClass.FLOAT64
+        blame, context.program, causes(blame), lambda code: code.info.opclass is OpcodeClass.FLOAT64
     )
     masks = {
         "division": of_division,
@@ -286,24 +286,24 @@ def _slow_rows(context: KernelContext, blame: Blame, patterned: Mask) -> Mask:
     return (slow | patterned) & (waited | full) & ~by_place(blame, causes(blame), halved)
 
 
-def _rows_of(blame: Blame, found: dict[FunctionId, tuple[CodeSequence, ...]]) -> Mask:
-    return by_place(blame, causes(blame), _places(found))
+def _rows_of(blame: Blame, sequences: dict[FunctionId, tuple[CodeSequence, ...]]) -> Mask:
+    return by_place(blame, causes(blame), _places(sequences))
 
 
-def _places(found: dict[FunctionId, tuple[CodeSequence, ...]]) -> set[tuple[FunctionId, int]]:
+def _places(sequences: dict[FunctionId, tuple[CodeSequence, ...]]) -> set[tuple[FunctionId, int]]:
     return {
-        (function, index) for function, several in found.items() for one in several for index in one.indices
+        (function, index) for function, parts in sequences.items() for part in parts for index in part.indices
     }
 
 
 def _sites(
-    functions: tuple[Function, ...], found: dict[FunctionId, tuple[CodeSequence, ...]]
+    functions: tuple[Function, ...], sequences: dict[FunctionId, tuple[CodeSequence, ...]]
 ) -> tuple[StaticSite, ...]:
     """Where the sequences start; for those in a routine of the compiler's, where that is called."""
     return tuple(
         StaticSite(function=caller.id, index=index, detail=division_detail(sequence))
         for function in functions
-        for sequence in found[function.id]
+        for sequence in sequences[function.id]
         for caller, index in written_at(functions, function, sequence)
     )
 

@@ -92,7 +92,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     loops = product_loops(context.program, context.kernel, context.profile)
     loop = max(
         (product_loop for product_loop in loops if not product_loop.integer),
-        key=lambda one: samples(blame, _rows(blame, one)),
+        key=lambda candidate: samples(blame, _rows(blame, candidate)),
         default=None,
     )
     if loop is None:

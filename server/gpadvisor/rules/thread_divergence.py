@@ -166,7 +166,7 @@ def _thrown_away(context: KernelContext, profile: KernelProfile, blame: Blame, i
     if found is None or function is None or executed is None:
         return None
     warps = executed[function.id]
-    every = sum(float(one.sum()) for one in executed.values())
+    every = sum(float(counts.sum()) for counts in executed.values())
     lost = sum(part * float(warps[index]) for index, part in found.shares.items()) / every
     places = {(function.id, index): part for index, part in found.shares.items()}
     if lost < max(constants.NOTABLE, constants.MAJORITY * idle):
@@ -336,12 +336,12 @@ def _advice(idle: Idle, cure: str, full: float, text: str) -> str:
 _TEST_FIRST: Final = "put the condition of the store around the loop, too"
 
 
-def _cure_of_results(found: Discarded, launch: Launch, *, whole_warps: bool) -> str:
-    stored = f"{percent(found.stored, 0)} of the threads store a result"
-    test = f"{_TEST_FIRST}{', without the barriers' if found.has_barriers else ''}"
-    if found.keeps_out is KeptOut.OTHERS or not has_rows(launch):
+def _cure_of_results(discarded: Discarded, launch: Launch, *, whole_warps: bool) -> str:
+    stored = f"{percent(discarded.stored, 0)} of the threads store a result"
+    test = f"{_TEST_FIRST}{', without the barriers' if discarded.has_barriers else ''}"
+    if discarded.keeps_out is KeptOut.OTHERS or not has_rows(launch):
         return f"{test[0].upper()}{test[1:]}, so that whole warps skip it: {stored}."
-    cure, why = _RESULTS[found.keeps_out]
+    cure, why = _RESULTS[discarded.keeps_out]
     return f"{cure}{f'; {test}' if whole_warps else ''}. {stored}: {_blocks(launch)} {why}."
 
 

@@ -103,14 +103,14 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
         return Rejection(code=_CODE, reason=reason, looked=False)
     launch, sms = profile.launch, profile.device.sms
-    now = shape(context, profile, launch.blocks, launch.threads_per_block)
-    if now is None or not sms:
+    old = shape(context, profile, launch.blocks, launch.threads_per_block)
+    if old is None or not sms:
         return Rejection(
             code=_CODE, reason="the profile does not say the block size, the registers or the SMs of the GPU"
         )
-    if not now.fits:
+    if not old.fits:
         return Rejection(code=_CODE, reason="the launch does not fit the limits of this architecture's table")
-    if now.blocks * now.threads == 1:
+    if old.blocks * old.threads == 1:
         return Rejection(code=_CODE, reason=ONE_THREAD)
     if context.evidence is not Evidence.MODELLED and is_as_short_as_a_launch(profile):
         return Rejection(code=_CODE, reason="the kernel is done as soon as a launch is, whatever its blocks")
@@ -123,59 +123,59 @@ def _match(context: KernelContext) -> Match | Rejection:
         ratio = 0.0  # nothing is estimated
     if ratio is None:
         return Rejection(code=_CODE, reason="the profile does not count issued samples")
-    crowded = _held_by_registers(profile, now)
-    if not crowded and _why(context, profile, now, sms, any_total=True) is None:  # whatever the code allows
-        return Rejection(code=_CODE, reason=_not_limited(context, profile, now, sms))
+    crowded = _held_by_registers(profile, old)
+    if not crowded and _why(context, profile, old, sms, any_total=True) is None:  # whatever the code allows
+        return Rejection(code=_CODE, reason=_not_limited(context, profile, old, sms))
     free = freedom(context.program, context.kernel, profile, thread_use(context.program, context.kernel))
     fills = any(utilisation.percent >= constants.HIGH_PERCENT for utilisation in utilisations(profile))
     fills = fills and free.any_total and not launch.block[0] % WARP  # full rows leave no load to reduce
-    why = None if fills else _why(context, profile, now, sms, any_total=free.any_total)
+    why = None if fills else _why(context, profile, old, sms, any_total=free.any_total)
     if why is None:
-        fewer = _with_registers(context, profile, now, free, ratio) if crowded else None
-        return fewer or Rejection(code=_CODE, reason=_not_limited(context, profile, now, sms))
-    return _with_other_blocks(context, profile, now, free, ratio, why)
+        fewer = _with_registers(context, profile, old, free, ratio) if crowded else None
+        return fewer or Rejection(code=_CODE, reason=_not_limited(context, profile, old, sms))
+    return _with_other_blocks(context, profile, old, free, ratio, why)
 
 
 def _with_other_blocks(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, ratio: float, why: str
+    context: KernelContext, profile: KernelProfile, old: LaunchShape, free: Freedom, ratio: float, why: str
 ) -> Match | Rejection:
     """Larger blocks, or smaller ones, as far as the code allows them."""
     if free.tile:
-        new = larger_tile(context, profile, now)
+        new = larger_tile(context, profile, old)
     elif free.block is not None:
         new = None
     else:
-        new = best_shape(context, profile, now, free, block_sizes(context))
+        new = best_shape(context, profile, old, free, block_sizes(context))
     if new is None and free.block is not None:
         return Rejection(code=_CODE, reason=f"{why}, but another block is not possible: {free.block}")
     if new is None:
         return Rejection(code=_CODE, reason=f"{why}, but no other size holds more and reaches as many SMs")
-    return _found(context, profile, now, new, why, free, ratio)
+    return _found(context, profile, old, new, why, free, ratio)
 
 
 def _why(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, sms: int, *, any_total: bool
+    context: KernelContext, profile: KernelProfile, old: LaunchShape, sms: int, *, any_total: bool
 ) -> str | None:
     """What is wrong with the block; None where nothing is."""
-    threads = now.threads
-    small = now.waves(sms) < 1 and not any_total
+    threads = old.threads
+    small = old.waves(sms) < 1 and not any_total
     if lanes_taken(threads) >= constants.UNSURE:
         idle = percent(1 - 1 / lanes_taken(threads))
         return f"blocks of {counted(threads, 'thread')} leave {idle} of their lanes idle"
     if small:
         return None  # all blocks are there at once: their size does not make them more
     most = context.machine.sm.max_warps.value / context.machine.sm.schedulers.value
-    fits = now.fits * -(-threads // WARP) / context.machine.sm.schedulers.value
-    if fits * constants.UNSURE <= most and now.limiter is not None and now.limiter in {BLOCKS, WARPS}:
+    fits = old.fits * -(-threads // WARP) / context.machine.sm.schedulers.value
+    if fits * constants.UNSURE <= most and old.limiter is not None and old.limiter in {BLOCKS, WARPS}:
         return f"blocks of {threads} threads allow {percent(fits / most)} of an SM's warps"
     held = held_warps(context, profile)
-    if now.fits == 1 and threads > context.machine.sm.max_threads_per_block.value // 2:
+    if old.fits == 1 and threads > context.machine.sm.max_threads_per_block.value // 2:
         gaps = outside_share(profile)
         if 1 / (1 - gaps) > constants.SHOWN or (held is not None and held * constants.UNSURE < fits):
             return (
                 f"one block of {threads} threads has an SM for itself, which runs empty between two of them"
             )
-    if held is not None and threads < USUAL // 2 and now.waves(sms) >= 2 and held < fits / 2:
+    if held is not None and threads < USUAL // 2 and old.waves(sms) >= 2 and held < fits / 2:
         return (
             f"blocks of {threads} threads end before the next ones are there: {percent(held / most, 0)} of "
             f"an SM's warps are resident where {percent(fits / most, 0)} fit"
@@ -183,49 +183,49 @@ def _why(
     return None
 
 
-def _held_by_registers(profile: KernelProfile, now: LaunchShape) -> bool:
+def _held_by_registers(profile: KernelProfile, old: LaunchShape) -> bool:
     """Whether registers keep blocks of the grid from an SM."""
-    return now.limiter is not None and REGISTERS in now.limiter and now.waves(profile.device.sms or 1) > 1
+    return old.limiter is not None and REGISTERS in old.limiter and old.waves(profile.device.sms or 1) > 1
 
 
 def _with_registers(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, free: Freedom, ratio: float
+    context: KernelContext, profile: KernelProfile, old: LaunchShape, free: Freedom, ratio: float
 ) -> Match | Rejection | None:
     """Smaller blocks leave fewer registers over; a few registers less make room for one block more."""
     if context.program.debug_build:
         reason = (
-            f"{_holds(context, now)}, limited by registers, of which a release build takes another number"
+            f"{_holds(context, old)}, limited by registers, of which a release build takes another number"
         )
         return Rejection(code=_CODE, reason=reason)
-    sizes = [size for size in block_sizes(context) if size < now.threads]
-    new = best_shape(context, profile, now, free, sizes)
-    if new is not None and new.warps < now.warps * constants.UNSURE:
+    sizes = [size for size in block_sizes(context) if size < old.threads]
+    new = best_shape(context, profile, old, free, sizes)
+    if new is not None and new.warps < old.warps * constants.UNSURE:
         new = None
-    step = near_step(context, profile, now)
+    step = near_step(context, profile, old)
     tile = not free.code and shared_bytes(context.program, context.kernel, profile)
     bound = "its shared memory may be a tile of the block's size" if tile else free.block
     if new is not None and bound is None:
         return _found(
-            context, profile, now, new, held_by_registers(context, profile, now), free, ratio, step=step
+            context, profile, old, new, held_by_registers(context, profile, old), free, ratio, step=step
         )
     smaller = ""
     if new is not None:
         held = round(new.warps * context.machine.sm.schedulers.value)
         smaller = f"blocks of {new.held.threads} would be {held}, but another block is not possible: {bound}"
     if step is not None:
-        return _bounded(context, profile, now, step, ratio, smaller)
-    reason = f"{_holds(context, now)}, limited by registers; {smaller}"
+        return _bounded(context, profile, old, step, ratio, smaller)
+    reason = f"{_holds(context, old)}, limited by registers; {smaller}"
     return Rejection(code=_CODE, reason=reason) if smaller else None
 
 
 def _bounded(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, step: Step, ratio: float, smaller: str
+    context: KernelContext, profile: KernelProfile, old: LaunchShape, step: Step, ratio: float, smaller: str
 ) -> Match:
     """The same launch of a kernel with fewer registers; at the low end what is spilled costs what is won."""
-    few = held_by_registers(context, profile, now)
-    spared = spared_registers(context, profile, now.threads, step)
-    change, held = step.blocks / now.resident, held_warps(context, profile)
-    share = 1.0 if held is None else min(1.0, held / now.warps)
+    few = held_by_registers(context, profile, old)
+    spared = spared_registers(context, profile, old.threads, step)
+    change, held = step.blocks / old.resident, held_warps(context, profile)
+    share = 1.0 if held is None else min(1.0, held / old.warps)
     return Match(
         title="registers keep a block from each SM",
         advice=f"Declare {spared}. Now {few}"
@@ -234,20 +234,20 @@ def _bounded(
         cure=f"Declare {spared} (-Xptxas -v tells)",
         regions=(),
         parallel=ParallelTarget(
-            warps_now=now.warps,
-            warps_new=now.warps * change * (1 + share) / 2,
+            warps_now=old.warps,
+            warps_new=old.warps * change * (1 + share) / 2,
             issue_ratio=ratio,
             factor=change,
             factor_reason=f"the same work in all is spread over {change:.2f} times the warps at once",
-            blocks_now=now.blocks,
-            blocks_new=now.blocks,
-            threads_now=now.threads,
-            threads_new=now.threads,
-            limiter=now.limiter,
-            busy_sms_now=now.busy_sms,
-            busy_sms_new=now.busy_sms,
+            blocks_now=old.blocks,
+            blocks_new=old.blocks,
+            threads_now=old.threads,
+            threads_new=old.threads,
+            limiter=old.limiter,
+            busy_sms_now=old.busy_sms,
+            busy_sms_new=old.busy_sms,
             held_now=held,
-            held_low=held or now.warps,
+            held_low=held or old.warps,
         ),
     )
 
@@ -349,14 +349,14 @@ def _by_sectors(profile: KernelProfile, reduced_loads: tuple[ReducedLoad, ...], 
 
 
 def _change(
-    context: KernelContext, profile: KernelProfile, now: LaunchShape, new: BlockShape, held: float | None
+    context: KernelContext, profile: KernelProfile, old: LaunchShape, new: BlockShape, held: float | None
 ) -> tuple[str, str]:
     """What is wrong with the launch, and which one to make of it."""
     many = f"{shape_text(profile.launch.grid)} of {shape_text(profile.launch.block)}"
-    if held is None or not ends_early(profile, now, new, held):
-        title = f"blocks of {counted(now.threads, 'thread')} keep warps from an SM"
+    if held is None or not ends_early(profile, old, new, held):
+        title = f"blocks of {counted(old.threads, 'thread')} keep warps from an SM"
         return title, f"Launch {launch_text(profile, new)} instead of {many}"
-    there, warps = held * context.machine.sm.schedulers.value, -(-now.threads // WARP)
+    there, warps = held * context.machine.sm.schedulers.value, -(-old.threads // WARP)
     return f"most warps of a block end early: {there:.0f} of {warps} are there on average", (
         f"Launch blocks of {shape_text(new.block)} threads instead of {many}, as many as there are elements "
         f"({profile.launch.grid[0]} if {new.block[1]} rows are enough)"
@@ -371,12 +371,12 @@ def _conditions(context: KernelContext, new: BlockShape, free: Freedom) -> str:
             " A block's number is its thread's element today: take it from "
             f"{terms.ELEMENT.of(language)} instead, and return where it is beyond the last."
         )
-    now = 0 if context.profile is None else context.profile.launch.threads_per_block
+    threads_now = 0 if context.profile is None else context.profile.launch.threads_per_block
     if free.tile:
         text += f" Make the tile as large in the source, not the launch alone: {free.block}."
     if free.compiled and not free.tile:
         text += " The kernel has the block's size as a constant: change it, too."
-    if new.held.threads > now and is_bounded_to_now(context):
+    if new.held.threads > threads_now and is_bounded_to_now(context):
         text += f" Raise {terms.LAUNCH_BOUNDS.of(language)} with it."
     if not free.code:
         text += (

@@ -81,9 +81,9 @@ def _match(context: KernelContext) -> Match | Rejection:
     for function in kernel_functions(context.program, context.kernel):
         load = _load(context, function, unit.name)
         if load is not None:
-            at = np.flatnonzero(load > 0).tolist()
-            places += [(function.id, index) for index in at]
-            for index in at:
+            indices = np.flatnonzero(load > 0).tolist()
+            places += [(function.id, index) for index in indices]
+            for index in indices:
                 weights[_text(function, index)] += load[index]
     total = sum(weights.values())
     if not total:
@@ -109,9 +109,9 @@ def _load(context: KernelContext, function: Function, unit: str) -> Values | Non
     """What each instruction of a function puts on a unit; None where that was not counted."""
     counted = _COUNTED.get(unit)
     if counted is not None:
-        found = [metric(context.profile, name, function) for name in counted]
-        known = [one for one in found if one is not None]
-        return np.sum(known, axis=0) if known else None
+        metrics = [metric(context.profile, name, function) for name in counted]
+        measured = [values for values in metrics if values is not None]
+        return np.sum(measured, axis=0) if measured else None
     executed = executed_warps(context.profile, function)
     if executed is None:
         return None

@@ -336,9 +336,9 @@ def _tree_match(context: KernelContext, blame: Blame, held: tuple[StaticSite, ..
         return None
     warps = ceil(threads / WARP)
     levels = log2(warps)
-    left = (levels + _WARP_LEVELS / warps) / (levels + _WARP_LEVELS)
+    levels_left = (levels + _WARP_LEVELS / warps) / (levels + _WARP_LEVELS)
     shuffled = constants.SHUFFLED_LEVELS / (levels + _WARP_LEVELS)
-    gone, best = 1 - sqrt(left * shuffled), 1 - shuffled
+    gone, best = 1 - sqrt(levels_left * shuffled), 1 - shuffled
     inside = by_place(blame, causes(blame), places) | by_place(blame, blame.rows.use_index, places)
     return Match(
         title=_TREE_TITLE,
@@ -348,7 +348,7 @@ def _tree_match(context: KernelContext, blame: Blame, held: tuple[StaticSite, ..
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(inside)),
         adjustments=(
             Adjustment(
-                low=1 - left,
+                low=1 - levels_left,
                 expected=gone,
                 high=best,
                 reason=f"of {levels + _WARP_LEVELS:.0f} levels of the tree {_WARP_LEVELS} fit in a warp, and "

@@ -135,7 +135,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     left = [
         {
             reduced.resource: reduced.remaining
-            for reduced in freed(context, {at: end * some for at, some in gone.items()})
+            for reduced in freed(context, {index: end * some for index, some in gone.items()})
         }
         for end in (constants.LEAST_PART, 1.0)
     ]
@@ -185,9 +185,9 @@ def _runs(context: KernelContext, profile: KernelProfile) -> Iterable[_Run]:
 def _candidates(function: Function) -> Iterable[Neighbours]:
     """Runs of a block, and those that tests part, which have some of the same accesses."""
     parted = tested_neighbours(function)
-    taken = {index for run in parted for index in run.indices}
+    claimed = {index for run in parted for index in run.indices}
     yield from parted
-    yield from (run for run in neighbours(function) if taken.isdisjoint(run.indices))
+    yield from (run for run in neighbours(function) if claimed.isdisjoint(run.indices))
 
 
 def _few_bytes(context: KernelContext, blame: Blame, profile: KernelProfile) -> Match | None:
@@ -270,15 +270,15 @@ def _aligned(
 
 def _per_warp(run: Neighbours, executed: Values, transactions: Values | None) -> float | None:
     """Transactions, or threads, of one access of the run."""
-    at = list(run.indices)
-    warps = float(executed[at].sum())
-    return float(transactions[at].sum()) / warps if transactions is not None and warps else None
+    indices = list(run.indices)
+    warps = float(executed[indices].sum())
+    return float(transactions[indices].sum()) / warps if transactions is not None and warps else None
 
 
 def _gone(runs: Iterable[_Run]) -> dict[tuple[FunctionId, int], float]:
     """The instructions that go: accesses, and what computes addresses for them alone."""
     result: set[tuple[FunctionId, int]] = set()
-    for function, of_function in groupby(runs, key=lambda one: one[0]):
+    for function, of_function in groupby(runs, key=lambda pair: pair[0]):
         removed: set[int] = set()
         for _, run in of_function:
             removed.update(index for first, group in run.groups() for index in group if index != first)
@@ -318,10 +318,12 @@ def _rows(blame: Blame, accesses: list[tuple[FunctionId, int]]) -> Mask:
 
 def _words(runs: list[_Run], blame: Blame) -> tuple[str, str]:
     """What is accessed one by one where it costs most, and the change."""
-    at = causes(blame)
+    cause_rows = causes(blame)
     function, run = max(
         runs,
-        key=lambda one: samples(blame, by_place(blame, at, [(one[0].id, i) for i in one[1].indices])),
+        key=lambda pair: samples(
+            blame, by_place(blame, cause_rows, [(pair[0].id, i) for i in pair[1].indices])
+        ),
     )
     first = function.instructions[run.indices[0]]
     kind = "stores" if first.info.opclass is OpcodeClass.STORE else "loads"

@@ -142,10 +142,10 @@ def _decode_line(arch: str, line: SassLine, guard: int, hidden: Register | None)
     texts = split_operands(line.operands)
     tokens = tuple(map(parse_operand, texts))
     form = mnemonic.form
-    found = accesses(form, tokens, hidden) if guard != _NOT_PT else Accesses((), ())
+    accessed = accesses(form, tokens, hidden) if guard != _NOT_PT else Accesses((), ())
     predicate = _guard(line, form, guard)
     info = form.info if guard != _NOT_PT else NEVER_EXECUTED
-    uses = found.uses
+    uses = accessed.uses
     if predicate is not None and predicate.register not in uses:
         uses = tuple(sorted((predicate.register, *uses)))
     return _Decoded(
@@ -153,7 +153,7 @@ def _decode_line(arch: str, line: SassLine, guard: int, hidden: Register | None)
         operands=", ".join(texts),
         tokens=tokens,
         guard=predicate,
-        defs=found.defs,
+        defs=accessed.defs,
         uses=uses,
         info=info,
         awaited=awaited(info),

@@ -207,8 +207,8 @@ def _resolve(line: SassLine, labels: Mapping[str, int]) -> SassLine:
         return line
 
     def offset(match: re.Match[str]) -> str:
-        known = labels.get(match["name"])
-        return match.group() if known is None else f"{known:#x}"
+        label = labels.get(match["name"])
+        return match.group() if label is None else f"{label:#x}"
 
     if "." in operands:
         operands = _REFERENCE.sub(offset, operands)

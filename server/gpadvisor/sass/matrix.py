@@ -28,7 +28,7 @@ def fragments(base: str, modifiers: Sequence[str]) -> Fragments | None:
     """Fragment sizes of a warp-wide matrix instruction; None for a shape that is not understood."""
     if base == "HMMA" and modifiers and modifiers[0] == "884":
         return _volta(modifiers)
-    match = next((found for found in map(_SHAPE.match, modifiers) if found), None)
+    match = next((shape for shape in map(_SHAPE.match, modifiers) if shape), None)
     if match is None:
         return None
     m, n, k = (int(match[name]) for name in ("m", "n", "k"))
@@ -67,7 +67,7 @@ _WARPGROUP_SHAPE = re.compile(r"64x(?P<n>[0-9]{1,3})x[0-9]{1,3}$")
 
 def warpgroup_fragments(base: str, modifiers: Sequence[str]) -> Fragments | None:
     """Fragment sizes of HGMMA and its kin, 64 rows over four warps; B is never in registers."""
-    match = next((found for found in map(_WARPGROUP_SHAPE.match, modifiers) if found), None)
+    match = next((shape for shape in map(_WARPGROUP_SHAPE.match, modifiers) if shape), None)
     if match is None:
         return None
     half = "F16" in modifiers and "F32" not in modifiers and base in ("HGMMA", "QGMMA")

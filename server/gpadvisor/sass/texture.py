@@ -53,8 +53,8 @@ def fetch_registers(
 
 def _component_counts(operands: Sequence[Operand]) -> tuple[int, int]:
     """Components in the first and second destination; the mask comes last, or is full and not printed."""
-    last = operands[-1].value if operands else None
-    count = (last & 15).bit_count() if last is not None else _ALL_COMPONENTS
+    last_operand = operands[-1].value if operands else None
+    count = (last_operand & 15).bit_count() if last_operand is not None else _ALL_COMPONENTS
     return min(count, 2), max(count - 2, 0)
 
 

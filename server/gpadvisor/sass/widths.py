@@ -69,8 +69,8 @@ def data_registers(modifiers: Modifiers) -> int:
 
 def matrix_count(modifiers: Modifiers) -> int:
     """Matrices that LDSM and STSM move: the trailing 1, 2 or 4."""
-    last = modifiers[-1] if modifiers else ""
-    return int(last) if last in ("1", "2", "4") else 1
+    last_modifier = modifiers[-1] if modifiers else ""
+    return int(last_modifier) if last_modifier in ("1", "2", "4") else 1
 
 
 def access_bytes(base: str, modifiers: Modifiers, info: OpcodeInfo) -> int | None:

@@ -46,14 +46,14 @@ class _Library(AOTCodeLibrary):
 
     def all_libraries(self) -> list[_Library]:
         """This one and those of all that it calls."""
-        found: dict[_Library, None] = {}
+        libraries: dict[_Library, None] = {}
         waiting = [self]
         while waiting:
             library = waiting.pop()
-            if library not in found:
-                found[library] = None
+            if library not in libraries:
+                libraries[library] = None
                 waiting += library._linking_libraries  # noqa: SLF001 - its own class
-        return [*found]
+        return [*libraries]
 
 
 class _Codegen(AOTCPUCodegen):

@@ -135,8 +135,8 @@ def _check(
 def l1_bytes(machine: MachineModel, timing: Timing, share: Share, config: SimulationConfig) -> int:
     """What shared memory leaves of an SM's data cache."""
     shared = share.static_shared + config.dynamic_shared_bytes
-    left = timing.data_cache_bytes - shared_carveout(machine.sm, shared, share.resident)
-    return max(left, state.L1_WAYS * LINE_BYTES)
+    data_bytes = timing.data_cache_bytes - shared_carveout(machine.sm, shared, share.resident)
+    return max(data_bytes, state.L1_WAYS * LINE_BYTES)
 
 
 def whole_parameters(
@@ -217,7 +217,7 @@ def _sharing(share: Share, config: SimulationConfig) -> NDArray[np.float64]:
     """
     wave = np.arange(min(config.blocks, share.resident * share.sms), dtype=np.int64)
     width, height, _ = config.grid
-    own = int(share.blocks[0])
+    first_block = int(share.blocks[0])
 
     def index(blocks: NDArray[np.int64] | int, axis: int) -> NDArray[np.int64]:
         return np.asarray((blocks % width, blocks // width % height, blocks // (width * height))[axis])
@@ -228,7 +228,7 @@ def _sharing(share: Share, config: SimulationConfig) -> NDArray[np.float64]:
         every = 1
         for axis in range(3):
             if axes >> axis & 1:
-                alike &= index(wave, axis) == index(own, axis)
+                alike &= index(wave, axis) == index(first_block, axis)
             else:
                 every *= config.grid[axis]
         result[axes] = len(np.unique(wave[alike] % share.sms))

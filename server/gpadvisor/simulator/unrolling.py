@@ -152,11 +152,11 @@ class _GuardSearch:
         if end in self.decided or opclass not in {OpcodeClass.BRANCH, OpcodeClass.EXIT} or sides is None:
             return
         ways = [(jumps, self._leads_to(target, block.id)) for jumps, target in sides.items()]
-        found = [(jumps, part) for jumps, part in ways if part is not None]
+        sides_of = [(jumps, part) for jumps, part in ways if part is not None]
         reached = [
             (jumps, part)
-            for jumps, part in found
-            if not any(self._is_past(sides[jumps], other, part) for _, other in found)
+            for jumps, part in sides_of
+            if not any(self._is_past(sides[jumps], other, part) for _, other in sides_of)
         ]
         if not reached or len({part.entry for _, part in reached}) < len(reached):
             return

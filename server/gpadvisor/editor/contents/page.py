@@ -158,8 +158,12 @@ def _kernels(
 
     order = {id(advice): position for position, advice in enumerate(advised.advice.kernels)}
     kernels, room = [], MAX_ROWS
-    for one in sorted(advised.kernels, key=lambda kernel: order.get(id(kernel.advice), len(order))):
-        made = _kernel(one, views[one.analysed.context.kernel], places, files, room, tree)
+    for advised_kernel in sorted(
+        advised.kernels, key=lambda kernel: order.get(id(kernel.advice), len(order))
+    ):
+        made = _kernel(
+            advised_kernel, views[advised_kernel.analysed.context.kernel], places, files, room, tree
+        )
         kernels.append(made.values)
         room -= made.rows
     return kernels
@@ -228,32 +232,32 @@ def _code(context: KernelContext, places: Places, files: _Files, room: int) -> t
     program, blame = context.program, context.blame
     functions: list[dict[str, object]] = []
     first: dict[int, int] = {}
-    taken: list[tuple[Function, int, Instruction]] = []
+    listed: list[tuple[Function, int, Instruction]] = []
     for function in reading_order(program, context.kernel):
-        if len(taken) + len(function.instructions) > room:
+        if len(listed) + len(function.instructions) > room:
             continue
-        first[function.id] = len(taken)
-        functions.append({"name": text(function.demangled), "row": len(taken)})
-        taken += [(function, index, instruction) for index, instruction in enumerate(function.instructions)]
-    lines = [places.of(function, index) for function, index, _ in taken]
+        first[function.id] = len(listed)
+        functions.append({"name": text(function.demangled), "row": len(listed)})
+        listed += [(function, index, instruction) for index, instruction in enumerate(function.instructions)]
+    lines = [places.of(function, index) for function, index, _ in listed]
     executed = executed_by_place(program, context.profile)
     total = sum(len(function.instructions) for function in program.functions)
     code: dict[str, object] = {
         "functions": functions,
-        "address": [one.pc for _, _, one in taken],
-        "text": [text(one.text) for _, _, one in taken],
+        "address": [instruction.pc for _, _, instruction in listed],
+        "text": [text(instruction.text) for _, _, instruction in listed],
         "file": [_NONE if place is None else files.number(place.file) for place in lines],
         "line": [0 if place is None else place.line for place in lines],
-        "executed": [executed.get((function.id, index), 0) for function, index, _ in taken]
+        "executed": [executed.get((function.id, index), 0) for function, index, _ in listed]
         if executed
         else None,
-        "left_out": total - len(taken),
+        "left_out": total - len(listed),
         "reasons": []
         if blame is None
         else [{"name": text(reason.name), "plain": text(reason.plain)} for reason in blame.reasons],
         "blame": None if blame is None else _blame(context, first),
     }
-    return code, len(taken)
+    return code, len(listed)
 
 
 def _blame(context: KernelContext, first: Mapping[int, int]) -> dict[str, list[int]]:
@@ -266,9 +270,9 @@ def _blame(context: KernelContext, first: Mapping[int, int]) -> dict[str, list[i
         return columns
     for row in blame_rows(context.program, context.blame):
         start = None if row.function is None else first.get(row.function.id)
-        known = start is not None and row.use is not None and row.cause is not None
-        blamed = known and row.role is not Role.UNATTRIBUTED
-        columns["row"].append((start or 0) + (row.use or 0) if known else _NONE)
+        is_placed = start is not None and row.use is not None and row.cause is not None
+        blamed = is_placed and row.role is not Role.UNATTRIBUTED
+        columns["row"].append((start or 0) + (row.use or 0) if is_placed else _NONE)
         columns["cause"].append((start or 0) + (row.cause or 0) if blamed else _NONE)
         columns["reason"].append(row.reason)
         columns["samples"].append(row.samples)

@@ -44,12 +44,12 @@ def show_run(trace: Path, request: Request, progress: Progress, cache: Cache) ->
         GpadvisorError: it is no timeline, or damaged.
     """
     progress("reading the timeline")
-    found = run_times_of(trace, cache).findings
-    hosts = host_sources(found, request)
+    findings = run_times_of(trace, cache).findings
+    hosts = host_sources(findings, request)
     sources, places = hosts.sources, make_places(hosts.sources, request.root)
     digest = trace_digest(trace)
-    named = [match.report_path for match in sources.matches if match.local_path is not None]
-    texts = baselines(named, places, sources, None, cache, sha256=digest, compiled=False)
+    local_paths = [match.report_path for match in sources.matches if match.local_path is not None]
+    texts = baselines(local_paths, places, sources, None, cache, sha256=digest, compiled=False)
     commented = [(path, text) for path, text in sources.now.items() if MARKER in text]
     comments = comments_as_profiled(sources, read_source_facts(commented)[0]) if commented else {}
     by_file = _findings(hosts.findings, trace.name, comments)
@@ -73,21 +73,21 @@ def show_run(trace: Path, request: Request, progress: Progress, cache: Cache) ->
             )
             for file in sorted(by_file)
         ),
-        problems=() if named or not found else (_nowhere(found, trace.name),),
+        problems=() if local_paths or not findings else (_nowhere(findings, trace.name),),
     )
 
 
 def _findings(
-    found: Sequence[RunFinding],
+    findings: Sequence[RunFinding],
     trace: str,
     comments: Mapping[str, Sequence[SuppressionComment]],
 ) -> dict[str, list[Finding]]:
     """By file as the trace names it; what has no line is left out."""
     by_file: dict[str, list[Finding]] = {}
-    known = Counter[str]()
-    for finding in found:
-        digest, key = fingerprint(finding, known)
-        known[key] += 1
+    occurrences = Counter[str]()
+    for finding in findings:
+        digest, key = fingerprint(finding, occurrences)
+        occurrences[key] += 1
         place = finding.place
         if place is None or not place.line:
             continue
@@ -117,9 +117,12 @@ def _findings(
                 speedup=finding.speedup,
                 parts=(),
                 related=tuple(
-                    Related(place=Place(file=one.place.file, line=one.place.line), message=clean(one.message))
-                    for one in finding.related
-                    if one.place.line
+                    Related(
+                        place=Place(file=related.place.file, line=related.place.line),
+                        message=clean(related.message),
+                    )
+                    for related in finding.related
+                    if related.place.line
                 ),
                 scope=None,
                 suppressed=next(reasons, None),
@@ -136,16 +139,16 @@ def _where(place: HostPlace) -> str:
     return f"{clean(place_words(place))}."
 
 
-def _nowhere(found: Sequence[RunFinding], trace: str) -> ToolNote:
+def _nowhere(findings: Sequence[RunFinding], trace: str) -> ToolNote:
     """Why findings are on no line of a file here."""
-    best = max(found, key=lambda finding: finding.speedup.expected)
-    places = [finding.place for finding in found if finding.place is not None]
+    best = max(findings, key=lambda finding: finding.speedup.expected)
+    places = [finding.place for finding in findings if finding.place is not None]
     if not places:
         why = "the trace has no call paths (docs/idle.md says how they are recorded)"
     else:
         why = f"{place_words(places[0])} is in no file here"
     text = (
-        f"{plural(len(found), 'finding')} on host code, best {gain(best.speedup)} of the whole run:"
+        f"{plural(len(findings), 'finding')} on host code, best {gain(best.speedup)} of the whole run:"
         f" {best.name}, on no line of a file here ({file_name(trace)}): {why}. gpadvisor idle tells all."
     )
     return ToolNote(code=NoteCode.OTHER, message=clean(text), place=None)

@@ -40,14 +40,18 @@ def host_sources(findings: Sequence[RunFinding], request: Request) -> HostSource
     defined = _definitions(unplaced, request)
 
     def known(place: HostPlace) -> HostPlace:
-        at = None if place.line else defined.get(place.function)
-        return place if at is None else replace(place, file=at[0], line=at[1], is_definition=True)
+        definition = None if place.line else defined.get(place.function)
+        return (
+            place
+            if definition is None
+            else replace(place, file=definition[0], line=definition[1], is_definition=True)
+        )
 
     placed = tuple(
         replace(
             finding,
             place=None if finding.place is None else known(finding.place),
-            related=tuple(replace(one, place=known(one.place)) for one in finding.related),
+            related=tuple(replace(related, place=known(related.place)) for related in finding.related),
         )
         for finding in findings
     )
@@ -70,22 +74,22 @@ def _definitions(functions: set[str], request: Request) -> Mapping[str, tuple[st
         for function in sorted(functions)
         if _NAME.fullmatch(base_name(function))
     }
-    found: dict[str, list[tuple[bytes, str, int]]] = {}
-    left = _MAX_BYTES
+    definitions: dict[str, list[tuple[bytes, str, int]]] = {}
+    budget = _MAX_BYTES
     for path in local_sources.walk(request.root) if names else ():
         if path.suffix.lower() not in _HOST or not request.may_read(path):
             continue
         data = local_sources.read_source(path) or b""
-        left -= len(data)
-        if left < 0:
+        budget -= len(data)
+        if budget < 0:
             break
         for name in set(names.values()):
             for scope, line in _defined(data, name.encode()):
-                found.setdefault(name, []).append((scope, str(path.absolute()), line))
+                definitions.setdefault(name, []).append((scope, str(path.absolute()), line))
     return {
         function: place
         for function, name in names.items()
-        if (place := _only(found.get(name, []), core_name(function))) is not None
+        if (place := _only(definitions.get(name, []), core_name(function))) is not None
     }
 
 
@@ -93,7 +97,7 @@ def _only(defined: Sequence[tuple[bytes, str, int]], function: str) -> tuple[str
     """The one definition, of several the one that is written with the function's class or namespace."""
     scopes = function.partition("<")[0].split("::")[:-1]
     if len(defined) > 1 and scopes:
-        defined = [one for one in defined if one[0] == scopes[-1].strip().encode()]
+        defined = [entry for entry in defined if entry[0] == scopes[-1].strip().encode()]
     return defined[0][1:] if len(defined) == 1 else None
 
 
@@ -113,9 +117,9 @@ def _defined(data: bytes, name: bytes) -> Iterator[tuple[bytes, int]]:
 def _closed(data: bytes, start: int) -> int | None:
     """Behind the parenthesis that closes the one before ``start``."""
     depth = 1
-    for at in range(start, min(len(data), start + _MAX_HEAD)):
-        letter = data[at : at + 1]
+    for position in range(start, min(len(data), start + _MAX_HEAD)):
+        letter = data[position : position + 1]
         depth += (letter == b"(") - (letter == b")")
         if not depth:
-            return at + 1
+            return position + 1
     return None

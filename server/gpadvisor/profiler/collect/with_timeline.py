@@ -31,11 +31,11 @@ def with_timeline(
     Samples and the order that they ask of kernels change the clock, so that both do not come from one run.
     """
     say("The application runs once more, without samples, for its timeline")
-    own = os.environ.get("GPADVISOR_CUPTI")
+    library = os.environ.get("GPADVISOR_CUPTI")
     options = CollectOptions(
         mode=SamplingMode.TIMELINE,
         timeout_seconds=request.timeout_seconds,
-        cupti_library=Path(own) if own else None,
+        cupti_library=Path(library) if library else None,
     )
     with tempfile.TemporaryDirectory(prefix="gpadvisor-") as folder:
         try:

@@ -92,8 +92,8 @@ def _is_indexed(part: ParsedPart, use: Node, pointers: frozenset[str]) -> bool:
             if parent.child_by_field_name("argument") != member:
                 return False
             indices = parent.child_by_field_name("indices")
-            named = [] if indices is None else indices.named_children
-            if member != use and any(node.type != "number_literal" for node in named):
+            children = [] if indices is None else indices.named_children
+            if member != use and any(node.type != "number_literal" for node in children):
                 return True
     return False
 

@@ -122,8 +122,8 @@ def sentences(processes: Iterable[Process]) -> tuple[str, ...]:
 
 def _last_counts(notes: Sequence[Note]) -> Iterator[Note]:
     """All notes; of records that were left out the last one, which counts them."""
-    last = max((note.code for note in notes if note.stage == Stage.ENOUGH), default=0)
-    return (note for note in notes if note.stage != Stage.ENOUGH or note.code == last)
+    last_code = max((note.code for note in notes if note.stage == Stage.ENOUGH), default=0)
+    return (note for note in notes if note.stage != Stage.ENOUGH or note.code == last_code)
 
 
 def why_no_samples(process: Process) -> str | None:

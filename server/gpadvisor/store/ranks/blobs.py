@@ -14,13 +14,13 @@ KINDS: Final = ("binaries", "disassembly", "sources")
 
 
 def new_blobs(
-    files: Iterable[tuple[Path, tuple[str, ...]]], known: Container[tuple[str, str]], folder: Path
+    files: Iterable[tuple[Path, tuple[str, ...]]], known_blobs: Container[tuple[str, str]], folder: Path
 ) -> dict[tuple[str, str], Path]:
     """Those that none before had, by kind and digest, in files of a folder.
 
     Args:
         files: archives with the names of such members.
-        known: what others had.
+        known_blobs: what others had.
         folder: where they go.
 
     Raises:
@@ -32,7 +32,7 @@ def new_blobs(
         for name in members:
             kind, _, rest = name.partition("/")
             key = kind, rest.partition(".")[0]
-            if key not in known and key not in paths:
+            if key not in known_blobs and key not in paths:
                 new[name] = key
         if not new:
             continue

@@ -300,7 +300,7 @@ def _builds(kernels: Sequence[Document]) -> list[str]:
         if kernel["binary"] is not None:
             key = kernel["launch"]["demangled"] or kernel["launch"]["kernel"], kernel["device"]["arch"]
             binaries.setdefault(key, set()).add(kernel["binary"])
-    return sorted({name.partition("(")[0] for (name, _), found in binaries.items() if len(found) > 1})
+    return sorted({name.partition("(")[0] for (name, _), copies in binaries.items() if len(copies) > 1})
 
 
 def _list(names: Sequence[str]) -> str:

@@ -79,8 +79,8 @@ class FrameRows:
             of_thread = np.flatnonzero(calls.thread == thread)
             if len(of_thread):
                 edges, frames = _innermost(rows[rows[:, 2] == thread], enter)
-                at = np.searchsorted(edges, calls.start_ns[of_thread], side="right") - 1
-                innermost[of_thread] = np.where(at < 0, -1, frames[np.maximum(at, 0)])
+                index = np.searchsorted(edges, calls.start_ns[of_thread], side="right") - 1
+                innermost[of_thread] = np.where(index < 0, -1, frames[np.maximum(index, 0)])
         if self._paths:
             return replace(timeline, paths=trie.paths(innermost.tolist()))
         return replace(timeline, calls=replace(calls, place=innermost), places=tuple(places))

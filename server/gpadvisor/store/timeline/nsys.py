@@ -89,7 +89,7 @@ def _timeline(database: sqlite3.Connection, *, paths: bool) -> Timeline:
             KernelName(mangled=str(texts.get(mangled, "")), demangled=str(texts.get(demangled, "")))
             for mangled, demangled in kernels.found
         ],
-        [plain_call(str(texts.get(one, f"call {one}"))) for one in called.found],
+        [plain_call(str(texts.get(identifier, f"call {identifier}"))) for identifier in called.found],
         places=list(numbers.found),
     )
     return replace(found, paths=_paths(database, texts, chains)) if paths else found
@@ -103,9 +103,9 @@ def _paths(database: sqlite3.Connection, texts: Mapping[object, object], chains:
         if _NOT_CALLERS.match(name) or _CUDA.match(posixpath.basename(path)):
             continue
         at = address if type(address) is int and address > 0 else 0
-        known = bool(name) and not unknown
+        is_known = bool(name) and not unknown
         place = HostPlace(
-            function=name if known else f"{posixpath.basename(path) or 'unknown module'}+{at:#x}",
+            function=name if is_known else f"{posixpath.basename(path) or 'unknown module'}+{at:#x}",
             module=path,
             address=at,
         )
@@ -125,29 +125,29 @@ def _frames(database: sqlite3.Connection, *, outermost_first: bool = False) -> I
 
 
 def _rows(
-    database: sqlite3.Connection, kind: str, wanted: tuple[str, ...], whose: str = "deviceId"
+    database: sqlite3.Connection, kind: str, names: tuple[str, ...], whose: str = "deviceId"
 ) -> Iterator[tuple[Any, ...]]:
     """Rows of a table: when, whose, correlation, and wanted columns, None where it has no such one."""
     columns = _columns(database, f"{_PREFIX}{kind}")
     if columns:
-        named = ", ".join(name if name in columns else "NULL" for name in wanted)
+        selected = ", ".join(name if name in columns else "NULL" for name in names)
         yield from database.execute(
-            f'SELECT start, "end", {whose}, correlationId, {named} FROM {_PREFIX}{kind}'
+            f'SELECT start, "end", {whose}, correlationId, {selected} FROM {_PREFIX}{kind}'
         )
 
 
 def _places(database: sqlite3.Connection, texts: Mapping[object, object]) -> dict[object, HostPlace]:
     """By call chain the innermost function that is no library's of CUDA or of the system."""
-    found: dict[object, HostPlace] = {}
+    places: dict[object, HostPlace] = {}
     for chain, symbol, module, unknown, place in _frames(database):
-        if chain in found or unknown:
+        if chain in places or unknown:
             continue
         name, path = str(texts.get(symbol, "")), str(texts.get(module, ""))
         if name and path and is_application(name, path):
-            found[chain] = HostPlace(
+            places[chain] = HostPlace(
                 function=name, module=path, address=place if type(place) is int and place > 0 else 0
             )
-    return found
+    return places
 
 
 def plain_call(name: str) -> str:

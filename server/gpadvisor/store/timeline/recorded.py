@@ -70,11 +70,11 @@ def _timeline(processes: Sequence[Process], lines: HostLines) -> Timeline:
         _add_work(process, high, outer, work, kernels)
         names, name = np.unique(rows["name"], return_inverse=True)
         texts = [plain_call(process.name(int(name)) or "a call without a name") for name in names]
-        own = [rows["start_ns"], rows["end_ns"], high + rows["thread"].astype(np.int64)]
-        own += [high + rows["correlation"].astype(np.int64)]
-        own += [np.array([called.of(text) for text in texts], np.int64)[name.reshape(-1)]]
-        own += [_places(process, rows["correlation"], lines, places)]
-        calls.take(np.column_stack([column.astype(np.int64) for column in own]))
+        columns = [rows["start_ns"], rows["end_ns"], high + rows["thread"].astype(np.int64)]
+        columns += [high + rows["correlation"].astype(np.int64)]
+        columns += [np.array([called.of(text) for text in texts], np.int64)[name.reshape(-1)]]
+        columns += [_places(process, rows["correlation"], lines, places)]
+        calls.take(np.column_stack([column.astype(np.int64) for column in columns]))
     return timeline(
         work,
         calls,
@@ -88,10 +88,12 @@ def _own_calls(calls: NDArray[np.void]) -> tuple[NDArray[np.void], dict[int, int
     """The calls that the application makes, and theirs by the correlation of those of the driver inside."""
     order = np.lexsort((-calls["end_ns"].astype(np.int64), calls["start_ns"], calls["thread"]))
     calls = calls[order]
-    at = np.arange(len(calls))
-    last = np.maximum.accumulate(np.where(calls["driver"] == 0, at, -1)) if len(calls) else at
-    around = calls[np.maximum(last, 0)]
-    inside = (calls["driver"] != 0) & (last >= 0) & (calls["thread"] == around["thread"])
+    positions = np.arange(len(calls))
+    last_runtime = (
+        np.maximum.accumulate(np.where(calls["driver"] == 0, positions, -1)) if len(calls) else positions
+    )
+    around = calls[np.maximum(last_runtime, 0)]
+    inside = (calls["driver"] != 0) & (last_runtime >= 0) & (calls["thread"] == around["thread"])
     inside &= calls["end_ns"] <= around["end_ns"]
     pairs = zip(calls["correlation"][inside].tolist(), around["correlation"][inside].tolist(), strict=True)
     return calls[~inside], dict(pairs)
@@ -107,11 +109,11 @@ def _places(
     callers = callers[np.argsort(callers["correlation"], kind="stable")]
     paths, path = np.unique(callers["path"], return_inverse=True)
     numbers = np.full(len(paths), -1, np.int64)
-    for at, identifier in enumerate(paths.tolist()):
+    for index, identifier in enumerate(paths.tolist()):
         frames = call_stack(process, identifier, lines)
-        place = next((found for frame in frames if (found := _place(frame)) is not None), None)
+        place = next((candidate for frame in frames if (candidate := _place(frame)) is not None), None)
         if place is not None:
-            numbers[at] = places.of(place)
+            numbers[index] = places.of(place)
     row = np.minimum(np.searchsorted(callers["correlation"], correlation), len(callers) - 1)
     is_known = callers["correlation"][row] == correlation
     return np.where(is_known, numbers[path.reshape(-1)[row]], -1)
@@ -150,8 +152,8 @@ def _place(frame: CallFrame) -> HostPlace | None:
     """A frame of the application, which is neither of CUDA's nor of another library."""
     function, file, module = frame.function or "", frame.file or "", frame.module or ""
     if module == "python":
-        known = bool(file) and not is_library_of_python(file)
-        return HostPlace(function=function, file=file, line=frame.line or 0) if known else None
+        is_known = bool(file) and not is_library_of_python(file)
+        return HostPlace(function=function, file=file, line=frame.line or 0) if is_known else None
     if not module or not is_application(function, module):
         return None
     if file and frame.line:

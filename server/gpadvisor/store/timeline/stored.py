@@ -90,9 +90,10 @@ def has_timeline(path: Path) -> bool:
 def _put_together(head: Any, tables: Mapping[str, Mapping[str, NDArray[Any]]]) -> Timeline:
     names = [str(name) for name in head["names"]]
     kernels = [
-        KernelName(mangled=str(one["mangled"]), demangled=str(one["demangled"])) for one in head["kernels"]
+        KernelName(mangled=str(kernel["mangled"]), demangled=str(kernel["demangled"]))
+        for kernel in head["kernels"]
     ]
-    places = [_place(one) for one in head["places"]]
+    places = [_place(place) for place in head["places"]]
     work, calls = work_rows(), call_rows()
     work.take(_rows("timeline_work", tables))
     calls.take(_rows("timeline_calls", tables))
@@ -110,14 +111,14 @@ def _put_together(head: Any, tables: Mapping[str, Mapping[str, NDArray[Any]]]) -
     return run
 
 
-def _place(one: Any) -> HostPlace:
+def _place(row: Any) -> HostPlace:
     return HostPlace(
-        function=str(one["function"]),
-        file=str(one["file"]),
-        line=int(one["line"]),
-        is_definition=one["is_definition"] is True,
-        module=str(one["module"]),
-        address=int(one["address"]),
+        function=str(row["function"]),
+        file=str(row["file"]),
+        line=int(row["line"]),
+        is_definition=row["is_definition"] is True,
+        module=str(row["module"]),
+        address=int(row["address"]),
     )
 
 

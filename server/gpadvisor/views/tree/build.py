@@ -83,24 +83,24 @@ def checked(kernel: ContextKernel) -> ContextKernel:
 def call_tree(
     kernels: Sequence[ContextKernel],
     columns: Sequence[str] | None = None,
-    others: Sequence[OtherWork] = (),
+    other_work: Sequence[OtherWork] = (),
 ) -> CallTree:
     """The tree of some kernels from the top down.
 
     Args:
         kernels: those of `checked`.
         columns: names of `columns_of`; all of them where None.
-        others: what else the GPU did.
+        other_work: what else the GPU did.
     """
     tree_columns = columns_of(kernels)
-    taken = [tree_columns[name] for name in (tree_columns if columns is None else columns)]
+    chosen = [tree_columns[name] for name in (tree_columns if columns is None else columns)]
     made = _Made(RowsBuilder(), [])
-    _add_others(made, others, taken)
-    facts = tuple(_KernelRows(made, kernel, taken).add() for kernel in kernels)
-    spent = np.zeros((len(made.rows.rows), len(taken)))
-    for at, amounts in made.spent:
-        np.add.at(spent, np.array(at, dtype=np.int64), amounts)
-    return replace(summed(made.rows, spent, tuple(taken)), kernels=facts)
+    _add_others(made, other_work, chosen)
+    facts = tuple(_KernelRows(made, kernel, chosen).add() for kernel in kernels)
+    spent = np.zeros((len(made.rows.rows), len(chosen)))
+    for row, amounts in made.spent:
+        np.add.at(spent, np.array(row, dtype=np.int64), amounts)
+    return replace(summed(made.rows, spent, tuple(chosen)), kernels=facts)
 
 
 def columns_of(kernels: Sequence[ContextKernel]) -> dict[str, TreeColumn]:
@@ -120,13 +120,13 @@ class _Made(NamedTuple):
     spent: list[tuple[Sequence[int], Values]]
 
 
-def _add_others(made: _Made, others: Sequence[OtherWork], columns: Sequence[TreeColumn]) -> None:
-    for other in others:
+def _add_others(made: _Made, other_work: Sequence[OtherWork], columns: Sequence[TreeColumn]) -> None:
+    for work in other_work:
         top = 0
-        for frame in other.frames:
+        for frame in work.frames:
             top = made.rows.add(top, frame)
-        amounts = [other.time_share if column.name == TIME else 0.0 for column in columns]
-        made.spent.append(([made.rows.add(top, other.row)], np.array([amounts])))
+        amounts = [work.time_share if column.name == TIME else 0.0 for column in columns]
+        made.spent.append(([made.rows.add(top, work.row)], np.array([amounts])))
 
 
 class _KernelRows:
@@ -170,8 +170,8 @@ class _KernelRows:
             counted=self._counted,
             sizes=[len(costed.structure.parents) for costed in structures],
         )
-        own = LaunchWay(tuple(host_path(self._profile.call_stack)), 1.0)
-        for position, way in enumerate(kernel.ways or (own,)):
+        whole_way = LaunchWay(tuple(host_path(self._profile.call_stack)), 1.0)
+        for position, way in enumerate(kernel.ways or (whole_way,)):
             top = 0
             for frame in way.frames:
                 top = self._rows.add(top, frame)
@@ -224,10 +224,10 @@ class _KernelRows:
         values = self._measured.values[start:end]
         called = [call.index for call in function.calls]
         asked = np.union1d(np.flatnonzero(values.any(axis=1)), np.array(called, dtype=np.int64)).tolist()
-        found = structure(function, asked)
-        spent = np.zeros((len(found.parents), len(self._shown)))
-        np.add.at(spent, np.array(found.scope_of, dtype=np.int64), values[asked][:, self._shown])
-        costed = _Costed(found, dict(zip(asked, found.scope_of, strict=True)), spent)
+        tree_structure = structure(function, asked)
+        spent = np.zeros((len(tree_structure.parents), len(self._shown)))
+        np.add.at(spent, np.array(tree_structure.scope_of, dtype=np.int64), values[asked][:, self._shown])
+        costed = _Costed(tree_structure, dict(zip(asked, tree_structure.scope_of, strict=True)), spent)
         self._structures[function.id] = costed
         return costed
 
