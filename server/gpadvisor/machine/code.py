@@ -24,6 +24,12 @@ def code_form(arch: str) -> CodeForm:
     return next((form for first, form in reversed(rows) if first <= number), rows[0][1])
 
 
+def read_as(arch: str) -> str:
+    """The architecture that code is disassembled as, where tools have dropped its own; else empty."""
+    first, _ = _rows()[0]
+    return code_form(arch).read_as if sm_number(arch) >= first else ""
+
+
 @cache
 def _rows() -> tuple[tuple[int, CodeForm], ...]:
     text = (resources.files("gpadvisor.machine") / "data" / "code.toml").read_text(encoding="utf-8")

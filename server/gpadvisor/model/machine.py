@@ -65,6 +65,7 @@ class CodeForm:
     hides_descriptors: bool  # whether the text leaves out the pair that describes a 64-bit address
     features: frozenset[Feature]
     newest_toolkit: str  # of CUDA, that compiles for it; empty where all newer ones do
+    read_as: str  # an architecture with all of its instructions, where tools have dropped it; else empty
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,13 @@ from typing import Final
 from gpadvisor.cubin import CodeSection, Cubin, read_cubin, stamped
 from gpadvisor.errors import CubinError, SassError, ToolError, ToolFailedError, ToolTimeoutError
 from gpadvisor.files import scratch_folder
+from gpadvisor.machine.code import read_as
 from gpadvisor.model.ids import INSTRUCTION_BYTES
+from gpadvisor.model.machine import sm_number
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.sandbox.tools import run_tool
 from gpadvisor.sass.listing import BLANK, Listing, SassLine, parse_cuobjdump, parse_hex_text, parse_json
-from gpadvisor.toolchain.discovery import READ_AS, Tool, disassemblers, find_tools
+from gpadvisor.toolchain.discovery import Tool, disassemblers, find_tools
 
 # Start-up of nvdisasm costs as much as about 15,000 instructions, so asking for a part pays above that only.
 _PART_PAYS_INSTRUCTIONS: Final = 20_000
@@ -63,7 +65,7 @@ class _Request:
         """The file to give to a tool, and the architecture that it takes it for."""
         if self.stand_in is None or tool.knows(self.cubin.arch):
             return self.path, self.cubin.arch
-        return self.stand_in, READ_AS[self.cubin.arch]
+        return self.stand_in, read_as(self.cubin.arch)
 
     @property
     def output_bytes(self) -> int:
@@ -94,9 +96,9 @@ def disassemble(
         path = folder / "image.cubin"
         path.write_bytes(cubin)
         stand_in = None
-        if image.arch in READ_AS:
+        if other_arch := read_as(image.arch):
             stand_in = path.with_stem("stand-in")
-            stand_in.write_bytes(stamped(cubin, int(READ_AS[image.arch].removeprefix("sm_"))))
+            stand_in.write_bytes(stamped(cubin, sm_number(other_arch)))
         request = _Request(path, stand_in, image, to_read, time.monotonic() + timeout_seconds, cancelled)
         return _first_that_works(request, tools)
 

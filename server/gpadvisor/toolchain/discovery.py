@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import ToolError, ToolNotFoundError
+from gpadvisor.machine.code import read_as
 from gpadvisor.sandbox.tools import run_tool
 
 _log = logging.getLogger(__name__)
@@ -26,8 +27,6 @@ _SM: Final = re.compile(r"'(?:SM|sm_)(\d+[af]?)'")
 _ABI_CUDA_13: Final = 8
 # The first nvdisasm that reads the newer ELF layout.
 _ABI_CUDA_13_SINCE: Final = (12, 8, 0)
-READ_AS: Final = {"sm_70": "sm_75", "sm_72": "sm_75"}
-"""Architectures that nvdisasm 13 has dropped, and the one whose instructions include theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +79,15 @@ def find_tools(name: str, *, explicit: Path | None = None) -> tuple[Tool, ...]:
 def disassemblers(arch: str, abi: int | None, *, explicit: Path | None = None) -> tuple[Tool, ...]:
     """The copies of nvdisasm that know an architecture and an ELF layout, best first.
 
-    Where it is one of ``READ_AS``, copies that know the other one come behind.
+    Where it may be read as another one, copies that know that come behind.
 
     Raises:
         ToolNotFoundError: there is none; the message names what to install.
     """
     tools = find_tools("nvdisasm", explicit=explicit)
     fitting = [tool for tool in tools if tool.knows(arch, abi)]
-    if arch in READ_AS:
-        fitting += [tool for tool in tools if tool not in fitting and tool.knows(READ_AS[arch], abi)]
+    if other_arch := read_as(arch):
+        fitting += [tool for tool in tools if tool not in fitting and tool.knows(other_arch, abi)]
         fitting.sort(key=lambda tool: tool.origin != "setting")
     if not fitting:
         raise ToolNotFoundError(_missing("nvdisasm", arch, tools))

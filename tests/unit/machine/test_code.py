@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from gpadvisor.machine import architectures, code_form
+from gpadvisor.machine.code import read_as
 from gpadvisor.model.machine import Feature
 
 
@@ -23,6 +24,13 @@ def test_rows_hold_up_to_the_next(arch: str, parameters: int, block: int, low_bi
     form = code_form(arch)
     assert (form.parameters_at, form.block_size_at, form.branch_low_bits) == (parameters, block, low_bits)
     assert form.hides_descriptors is hides
+
+
+@pytest.mark.parametrize(
+    ("arch", "other"), [("sm_60", ""), ("sm_70", "sm_75"), ("sm_72", "sm_75"), ("sm_75", ""), ("sm_120", "")]
+)
+def test_what_tools_have_dropped_is_read_as_another(arch: str, other: str) -> None:
+    assert read_as(arch) == other
 
 
 def test_features_come_and_stay() -> None:
