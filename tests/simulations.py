@@ -13,7 +13,8 @@ from tests.kernels import FOLDER, KERNELS, Which, compile_kernel, compile_text, 
 from gpadvisor import machine
 from gpadvisor.analyzer import build_program
 from gpadvisor.cubin import read_cubin
-from gpadvisor.model.program import Program
+from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.program import Function, Program
 from gpadvisor.sass import Listing, parse_json
 from gpadvisor.simulator import Argument, Simulation, SimulationConfig, argument_words, simulate
 
@@ -32,6 +33,13 @@ def program_of(cubin: bytes) -> Program:
 def text_program(text: str, arch: str = "sm_80", *options: str) -> Program:
     """The program of a CUDA text."""
     return program_of(compile_text(text, "kernel.cu", arch, *options))
+
+
+def code_length(function: Function) -> int:
+    """Instructions of a function without what fills up its end."""
+    return sum(
+        one.info.opclass is not OpcodeClass.NOP and one.target != one.pc for one in function.instructions
+    )
 
 
 def run_text(

@@ -6,11 +6,10 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
-from tests.simulations import text_program
+from tests.simulations import code_length, text_program
 
 from gpadvisor.estimators.fast_forms import KEPT, gone_of_sequence
 from gpadvisor.evidence.patterns import RECIPROCAL, TANH, math_sequences
-from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function
 
 ARCHITECTURES: Final = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_120")
@@ -38,13 +37,6 @@ def _kernels(arch: str, *options: str) -> dict[str, Function]:
     return {function.name: function for function in program.functions}
 
 
-def _length(function: Function) -> int:
-    """Instructions without what fills up the end."""
-    return sum(
-        one.info.opclass is not OpcodeClass.NOP and one.target != one.pc for one in function.instructions
-    )
-
-
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_fast_forms_do_without_what_the_compiler_leaves_out(arch: str) -> None:
     exact, fast = _kernels(arch), _kernels(arch, "--use_fast_math")
@@ -55,7 +47,7 @@ def test_fast_forms_do_without_what_the_compiler_leaves_out(arch: str) -> None:
         gone: dict[tuple[int, int], float] = {}
         for sequence in sequences:
             gone |= gone_of_sequence(function, sequence, 1.0, KEPT[sequence.kind])
-        left_out = _length(function) - _length(fast[f"f{number}"])
+        left_out = code_length(function) - code_length(fast[f"f{number}"])
         # Not counted are constants that loops load once, and the call for rare arguments with its moves.
         assert 0.35 * left_out <= sum(gone.values()) <= left_out + 1, (arch, kind, left_out)
 

@@ -28,6 +28,10 @@ _CORRECTING: Final = frozenset(
     {"IMAD", "UIMAD", "IADD3", "UIADD3", "IADD", "VIADD", "ISETP", "UISETP", "LOP3", "ULOP3", "SEL", "USEL"}
 )
 _MOVES: Final = frozenset({"MOV", "UMOV", "R2UR"})
+_LOGIC: Final = frozenset({"LOP3", "ULOP3"})
+_TESTS: Final = frozenset({"ISETP", "UISETP"})
+_EITHER, _INVERTED = "0x3c", "0x33"
+"""What LOP3 does with two signs, and with a divisor of zero."""
 _ABSOLUTE: Final = frozenset({"IABS", "UIABS"})
 _WIDE_CALL: Final = re.compile(r"__cuda_sm\d+_(?:div|rem)_[us]64")
 _PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
@@ -121,6 +125,7 @@ class _Web:
         self.is_division = False
         self._look_back(start)
         self._follow(start)
+        self._add_signs()
 
     @property
     def sequence(self) -> CodeSequence:
@@ -138,7 +143,16 @@ class _Web:
                     self._taken.add(index)
                     self._divisor.update(instruction.uses)
                     self._text = _operand(instruction, 1)
+                    self._absolute_again(index)
                 return
+
+    def _absolute_again(self, first: int) -> None:
+        """The divisor's absolute value is computed once more to be negated."""
+        for index in range(first + 1, self._start):
+            instruction = self._code[index]
+            if instruction.opcode in _ABSOLUTE and _operand(instruction, 1) == self._text:
+                self._taken.add(index)
+                self._divisor.update(instruction.defs)
 
     def _follow(self, start: int) -> None:
         reached = set(self._code[start].defs)
@@ -154,9 +168,10 @@ class _Web:
                     reached.update(instruction.defs)
                     continue
                 self._users.append(index)
-            elif instruction.opcode in _ABSOLUTE and _operand(instruction, 1) == self._text:
-                self._taken.add(index)  # the divisor's, computed again
+            elif self._is_of_divisor(instruction):
+                self._taken.add(index)
                 self._divisor.update(instruction.defs)
+                reached.difference_update(instruction.defs)
                 continue
             if instruction.guard is None:
                 reached.difference_update(instruction.defs)
@@ -166,7 +181,7 @@ class _Web:
 
     def _belongs(self, instruction: Instruction, reached: set[Register]) -> bool:
         """Whether an instruction that uses a result is a step of a division and not what it is for."""
-        if instruction.opcode in _MOVES or "MOV" in instruction.modifiers:
+        if self._is_move(instruction):
             return True
         if instruction.opcode not in _CORRECTING:
             return False
@@ -181,13 +196,45 @@ class _Web:
         text = self._text
         if text is not None and not text.startswith("R") and text in instruction.operands:
             return True
-        registers = [used for used in instruction.uses if register_file(used) not in _PREDICATES]
-        return (
-            len(registers) == 1
-            and registers[0] in reached
-            and "-R" in instruction.operands
-            and "RZ" in instruction.operands
-        )
+        return _negates(instruction) and not reached.isdisjoint(instruction.uses)
+
+    def _is_of_divisor(self, instruction: Instruction) -> bool:
+        """Whether an instruction computes the divisor's absolute value again, or negates it."""
+        if instruction.opcode in _ABSOLUTE:
+            return _operand(instruction, 1) == self._text
+        moves = self._is_move(instruction) or _negates(instruction)
+        return moves and not self._divisor.isdisjoint(instruction.uses)
+
+    @staticmethod
+    def _is_move(instruction: Instruction) -> bool:
+        return instruction.opcode in _MOVES or "MOV" in instruction.modifiers
+
+    def _add_signs(self) -> None:
+        """What stands beside the chain: absolute values, the sign of the result, the answer for zero."""
+        last = max(self._taken)
+        for index in range(last + 1, min(last + _BEFORE, len(self._code))):
+            instruction = self._code[index]
+            answers = instruction.opcode in _LOGIC and _INVERTED in instruction.operands
+            if answers and instruction.guard is not None and self._divisor.intersection(instruction.uses):
+                self._taken.add(index)
+                break
+        waiting = sorted(self._taken)
+        while waiting:
+            index = waiting.pop()
+            instruction = self._code[index]
+            guard = () if instruction.guard is None else (instruction.guard.register,)
+            for register in (*instruction.uses, *guard):
+                for writer in self._function.reaching.definitions(index, register):
+                    near = self._start - _BEFORE <= writer < last + _BEFORE and writer not in self._taken
+                    if near and self._is_beside(self._code[writer], is_guard=register in guard):
+                        self._taken.add(writer)
+                        waiting.append(writer)
+
+    def _is_beside(self, instruction: Instruction, *, is_guard: bool) -> bool:
+        """An absolute value, the test of a sign or of zero, and the signs put together."""
+        signs = instruction.opcode in _LOGIC and _EITHER in instruction.operands
+        tests = is_guard and instruction.opcode in _TESTS and "RZ" in instruction.operands
+        return instruction.opcode in _ABSOLUTE or signs or tests
 
     def counts_passes(self) -> bool:
         """Whether what comes out only decides how often a loop runs.
@@ -224,6 +271,18 @@ class _Web:
         return next(
             (index for index in on_line if self._function.innermost_loop(index) is not None), on_line[0]
         )
+
+
+def _negates(instruction: Instruction) -> bool:
+    """Whether an instruction changes the sign of a register."""
+    registers = [used for used in instruction.uses if register_file(used) not in _PREDICATES]
+    operands = instruction.operands
+    return (
+        instruction.opcode in _CORRECTING
+        and len(registers) == 1
+        and ("-R" in operands or "-UR" in operands)
+        and "RZ" in operands
+    )
 
 
 def _operand(instruction: Instruction, number: int) -> str | None:
