@@ -147,7 +147,7 @@ def _truth(program: Program, simulation: Simulation) -> tuple[Mapping[Use, Share
     alike: dict[Use, dict[frozenset[int], float]] = {}
     truth = simulation.truth
     columns = (truth.pc.tolist(), truth.reason.tolist(), truth.cause.tolist(), truth.samples.tolist())
-    for pc, reason, cause, samples, holders in zip(*columns, truth.holders, strict=True):
+    for pc, reason, cause, samples, awaited in zip(*columns, truth.awaited, strict=True):
         stall_class = simulation.profile.reasons[reason].stall_class
         if cause < 0 or not (stall_class.is_dependency or stall_class in THROTTLES):
             continue
@@ -157,17 +157,17 @@ def _truth(program: Program, simulation: Simulation) -> tuple[Mapping[Use, Share
         key = use[0].id, use[1], reason
         causes = strict.setdefault(key, {})
         causes[source[1]] = causes.get(source[1], 0.0) + samples
-        sets, equal = alike.setdefault(key, {}), _equal(program, section, use[0], source[1], holders)
+        sets, equal = alike.setdefault(key, {}), _equal(program, section, use[0], source[1], awaited)
         sets[equal] = sets.get(equal, 0.0) + samples
     return strict, alike
 
 
 def _equal(
-    program: Program, section: str, function: Function, cause: int, holders: Iterable[int]
+    program: Program, section: str, function: Function, cause: int, awaited: Iterable[int]
 ) -> frozenset[int]:
-    """The cause, and those of the holders that are operations like it."""
+    """The cause, and those awaited with it that are operations like it."""
     opcode = function.instructions[cause].opcode
-    places = [program.at(section, Pc(pc)) for pc in holders]
+    places = [program.at(section, Pc(pc)) for pc in awaited]
     indices = [at[1] for at in places if at is not None and at[0].id == function.id]
     return frozenset({cause, *(one for one in indices if function.instructions[one].opcode == opcode)})
 

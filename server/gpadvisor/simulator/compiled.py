@@ -73,7 +73,7 @@ class NativeFunction:
         for place in _places():
             if (code := _read(place, key)) is not None:
                 return code
-        from gpadvisor.simulator.ahead import machine_code  # noqa: PLC0415 - half a second, and seldom needed
+        from gpadvisor.simulator.ahead_of_time import machine_code  # noqa: PLC0415 - half a second, and seldom needed
 
         code = machine_code(self._function, _inlined, arguments, _ENTRY)
         _keep(key + hashlib.sha256(code).digest() + code)

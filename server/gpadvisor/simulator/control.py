@@ -161,9 +161,9 @@ class _Rules:
         if index in self._guards:
             return self._guard(index)
         for text, rare in ((_SLOW, partial(_calls_helper, self._program)), (_RARE, _is_rare)):
-            ahead, next_one = (rare(function, start) for start in (target, behind))
-            if ahead != next_one:
-                return Decision(ControlRule.CHANCE, 0.0 if ahead else 1.0, 0, text, where)
+            target_is_rare, next_is_rare = (rare(function, start) for start in (target, behind))
+            if target_is_rare != next_is_rare:
+                return Decision(ControlRule.CHANCE, 0.0 if target_is_rare else 1.0, 0, text, where)
         probability = self._config.branch_taken
         return Decision(
             ControlRule.CHANCE,

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from gpadvisor.simulator.awaited import note_all_awaited, note_awaited
 from gpadvisor.simulator.chance import uniform
 from gpadvisor.simulator.compiled import compiled, seldom
-from gpadvisor.simulator.holders import note_holder, note_holders
 from gpadvisor.simulator.lowered import Packed
 from gpadvisor.simulator.state import (
     ACCESS,
@@ -128,7 +128,7 @@ def _note_results(p: Packed, m: Machine, r: Results, w: int, whose: int) -> None
     for distance in range(1, min(m.warp[w, ISSUED], HISTORY) + 1):
         j, ready = _result(p, m, w, distance)
         if ready == latest and p.fact[j, FIXED] and _needs(p, m.warp[w, PC], j):
-            note_holder(m, r, whose, j)
+            note_awaited(m, r, whose, j)
 
 
 @compiled
@@ -201,11 +201,11 @@ def _thin_out(m: Machine, r: Results) -> None:
 
 
 @seldom
-def _note_holders(p: Packed, m: Machine, r: Results, w: int, whose: int, reason: int) -> None:
+def _note_all_awaited(p: Packed, m: Machine, r: Results, w: int, whose: int, reason: int) -> None:
     if reason == WAIT:
         _note_results(p, m, r, w, whose)
     else:
-        note_holders(p, m, r, w, whose, reason)
+        note_all_awaited(p, m, r, w, whose, reason)
 
 
 @compiled
@@ -216,7 +216,7 @@ def _late_comers(p: Packed, m: Machine, r: Results, waiting: int, serial: int, c
         if m.warp[w, STATE] != RUNNING or m.number[LATE] >= MAX_LATE:
             continue
         reason, cause = _classify(p, m, w, cycle)
-        _note_holders(p, m, r, w, w, reason)
+        _note_all_awaited(p, m, r, w, w, reason)
         row = r.late[m.number[LATE]]
         row[0], row[1], row[2] = serial, w, cause if cause >= 0 else m.warp[w, PC]
         m.number[LATE] += 1
@@ -250,7 +250,7 @@ def sample(p: Packed, m: Machine, r: Results, cycle: int) -> None:
         if cause < -1:
             _late_comers(p, m, r, w, number[SAMPLE_TURN], cycle)
         else:
-            _note_holders(p, m, r, w, -1, reason)
+            _note_all_awaited(p, m, r, w, -1, reason)
     row[S_LATENCY] = 1 if chosen < 0 else 0
     row[S_SERIAL] = number[SAMPLE_TURN]
     row[S_PHASE] = m.warp[w, PHASE]

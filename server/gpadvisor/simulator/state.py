@@ -25,7 +25,7 @@ QUEUE_DEPTH: Final = 16
 MAX_SAMPLES: Final = 1 << 17
 MAX_BARRIERS: Final = 1 << 16
 MAX_LATE: Final = 1 << 20
-MAX_HOLDERS: Final = 1 << 21
+MAX_AWAITED: Final = 1 << 21
 LINE: Final = 8
 """Instructions in one line of the instruction cache, 128 bytes."""
 
@@ -103,7 +103,7 @@ SERVED: Final = 256
 # ---- Machine.number and Machine.traffic ----
 NOW, RANDOM, LSU_FREE, NEXT_BLOCK, FINISHED_BLOCKS, INSTRUCTIONS, NEXT_SAMPLE, SAMPLE_TURN = range(8)
 SAMPLES, INTERVAL_NOW, STATUS, FULL_WAVE_AT, BARRIERS, LAST_AGE, ISSUED_CYCLES, FORCED = range(8, 16)
-LIVE_WARPS, PERIOD_START, TEX_FREE, LATE, HOLDERS, STARTED, TOO_DEEP, TICK, SECTORS_IN_L2, AXES = range(
+LIVE_WARPS, PERIOD_START, TEX_FREE, LATE, AWAITED, STARTED, TOO_DEEP, TICK, SECTORS_IN_L2, AXES = range(
     16, 26
 )
 L2_FREE, DRAM_FREE, L2_MOVED, DRAM_MOVED, WARP_CYCLES, ACTIVE_CYCLES, DRAM_WRITTEN, L1_PASSES, L2_BUSY = (
@@ -175,7 +175,7 @@ class Results(NamedTuple):
     sample: NDArray[np.int32]  # [MAX_SAMPLES, 6]
     barrier: NDArray[np.int32]  # [MAX_BARRIERS, 2] by event: where the last warp arrived, and which it was
     late: NDArray[np.int32]  # [MAX_LATE, 3] sample, a warp that had not arrived then, what held it up
-    holders: NDArray[np.int32]  # [MAX_HOLDERS, 3] sample, -1 or such a warp, what held it as well
+    awaited: NDArray[np.int32]  # [MAX_AWAITED, 3] sample, -1 or such a warp, what held it as well
 
 
 def empty_values(lowered: Lowered, warps: int) -> Values:
@@ -243,5 +243,5 @@ def empty_results(lowered: Lowered) -> Results:
         sample=np.full((MAX_SAMPLES, 6), -1, dtype=np.int32),
         barrier=np.full((MAX_BARRIERS, 2), -1, dtype=np.int32),
         late=np.empty((MAX_LATE, 3), dtype=np.int32),
-        holders=np.empty((MAX_HOLDERS, 3), dtype=np.int32),
+        awaited=np.empty((MAX_AWAITED, 3), dtype=np.int32),
     )

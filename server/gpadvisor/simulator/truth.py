@@ -29,7 +29,7 @@ class Truth:
     cause: NDArray[np.int64]  # Pc of what held it up, -1 where nothing did
     samples: NDArray[np.int64]
     latency: NDArray[np.int64]
-    holders: tuple[frozenset[int], ...]
+    awaited: tuple[frozenset[int], ...]
     """By row, Pcs of all that held the warp in this wait: what the same counter waited for when it began.
 
     The cause is one of them. Rows that differ in this alone stand apart.
@@ -68,7 +68,7 @@ def truth_of(outcome: Outcome) -> Truth:
     """The same samples with what held the warps up."""
     rows, weight = _rows(outcome)
     cause, late = _late_causes(outcome, rows)
-    held, sets = _holders(outcome, rows, cause, late)
+    held, sets = _awaited(outcome, rows, cause, late)
     keys = np.stack([rows[:, state.S_PC], rows[:, state.S_REASON], cause, held])
     unique, total_of, latency_of = _summed(keys, weight, weight * rows[:, state.S_LATENCY])
     return Truth(
@@ -77,7 +77,7 @@ def truth_of(outcome: Outcome) -> Truth:
         cause=np.where(unique[2] < 0, -1, unique[2] * INSTRUCTION_BYTES),
         samples=total_of,
         latency=latency_of,
-        holders=tuple(sets[number] for number in unique[3].tolist()),
+        awaited=tuple(sets[number] for number in unique[3].tolist()),
     )
 
 
@@ -105,20 +105,20 @@ def _late_causes(outcome: Outcome, rows: NDArray[np.int64]) -> tuple[NDArray[np.
     return cause, whose
 
 
-def _holders(
+def _awaited(
     outcome: Outcome, rows: NDArray[np.int64], cause: NDArray[np.int64], whose: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], list[frozenset[int]]]:
     """By sample, what held the warp in that wait, as a place in a list of sets of Pcs."""
     together: dict[tuple[int, int], set[int]] = {}
-    for serial, warp, index in outcome.results.holders[: int(outcome.sm.number[state.HOLDERS])].tolist():
+    for serial, warp, index in outcome.results.awaited[: int(outcome.sm.number[state.AWAITED])].tolist():
         together.setdefault((serial, warp), set()).add(index)
     places: dict[frozenset[int], int] = {}
     set_of_row = np.zeros(len(rows), dtype=np.int64)
     serials = rows[:, state.S_SERIAL]
     for row, key in enumerate(zip(serials.tolist(), whose.tolist(), cause.tolist(), strict=True)):
         indices = together.get(key[:2], ())
-        holders = frozenset(indices if key[2] in indices else [key[2]] if key[2] >= 0 else ())
-        set_of_row[row] = places.setdefault(holders, len(places))
+        awaited = frozenset(indices if key[2] in indices else [key[2]] if key[2] >= 0 else ())
+        set_of_row[row] = places.setdefault(awaited, len(places))
     return set_of_row, [frozenset(INSTRUCTION_BYTES * index for index in place) for place in places]
 
 

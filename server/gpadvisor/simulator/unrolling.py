@@ -183,10 +183,10 @@ class _GuardSearch:
         behind = [
             target for target, _ in block.successors if self._function.blocks[target].start == block.end
         ]
-        ahead = [target for target, _ in block.successors if target not in behind]
-        if len(behind) != 1 or len(ahead) > 1:
+        forward = [target for target, _ in block.successors if target not in behind]
+        if len(behind) != 1 or len(forward) > 1:
             return None
-        return {False: behind[0], True: ahead[0]} if ahead else {False: behind[0]}
+        return {False: behind[0], True: forward[0]} if forward else {False: behind[0]}
 
     def _leads_to(self, block: BlockId, source: BlockId) -> LoopPart | None:
         """The part that code from a block runs into from outside, over guards that are decided.

@@ -65,16 +65,16 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The functions of which machine code was made."""
-    from gpadvisor.simulator import ahead
+    from gpadvisor.simulator import ahead_of_time
 
     names: list[str] = []
-    original = ahead.machine_code
+    original = ahead_of_time.machine_code
 
     def counted(function: Callable[..., None], *others: Any) -> bytes:
         names.append(function.__name__)
         return original(function, *others)
 
-    monkeypatch.setattr(ahead, "machine_code", counted)
+    monkeypatch.setattr(ahead_of_time, "machine_code", counted)
     return names
 
 

@@ -228,10 +228,10 @@ def test_loads_on_one_scoreboard_hold_a_warp_in_the_same_wait() -> None:
     truth = found.truth
     names = [reason.name for reason in found.profile.reasons]
     waits = np.flatnonzero((truth.pc == adds) & (truth.reason == names.index("long_scoreboard")))
-    held = {truth.holders[row] for row in waits.tolist()}
+    held = {truth.awaited[row] for row in waits.tolist()}
     assert frozenset(loads) in held  # both were on their way when the wait began
     assert {int(truth.cause[row]) for row in waits.tolist()} == loads  # either may be the last
-    for cause, together in zip(truth.cause.tolist(), truth.holders, strict=True):
+    for cause, together in zip(truth.cause.tolist(), truth.awaited, strict=True):
         assert cause in together if cause >= 0 else not together
 
 

@@ -114,7 +114,7 @@ def test_comparisons_with_a_number_that_is_a_float_are_exact() -> None:
 
 def test_a_multi_line_expression_answers_each_of_its_lines() -> None:
     (site,) = sites(kernel("x[0] = y[0] *\n  0.5 +\n  y[1];"), SiteKind.FLOAT_LITERALS)
-    assert [site.answers(line) for line in (1, 2, 3, 4, 5)] == [False, True, True, True, False]
+    assert [site.is_for(line) for line in (1, 2, 3, 4, 5)] == [False, True, True, True, False]
 
 
 def test_columns_are_code_points() -> None:
@@ -134,7 +134,7 @@ def test_reciprocal_before_the_outermost_loop_that_keeps_the_divisor() -> None:
     text = SCALE
     (site,) = sites(text, SiteKind.RECIPROCAL)
     assert site.name == "w"
-    assert [site.answers(line) for line in (11, 12, 14, 16)] == [False, True, True, True]
+    assert [site.is_for(line) for line in (11, 12, 14, 16)] == [False, True, True, True]
     new = edited(text, site)
     assert "    const float inv_w = 1.0f / w;\n    for (int i = t;" in new
     assert "out[i] = v * inv_w + shifted" in new
@@ -278,7 +278,7 @@ def test_inlining() -> None:
     (never,) = sites(SCALE, SiteKind.NO_INLINE)
     assert never.name == "shifted"
     assert "__device__ __noinline__ float shifted(" in edited(SCALE, never)
-    assert [never.answers(line) for line in (5, 10, 12, 13)] == [True, True, True, False]
+    assert [never.is_for(line) for line in (5, 10, 12, 13)] == [True, True, True, False]
     (always,) = sites(GATHER, SiteKind.FORCE_INLINE)
     assert "__device__ __forceinline__ T pick(" in edited(GATHER, always)
     assert not sites(GATHER, SiteKind.NO_INLINE)

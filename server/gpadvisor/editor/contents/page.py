@@ -105,7 +105,7 @@ def page_contents(
             return files.number(places.name(file))
 
         compared = compared_contents(first, advised, number, sources=sources)
-    answers = [kernel.advice for kernel in advised.kernels]
+    of_kernels = [kernel.advice for kernel in advised.kernels]
     return PageContents(
         document={
             "schema": SCHEMA,
@@ -113,7 +113,7 @@ def page_contents(
             "collected_at": shown.collected_at,
             "kernels": kernels,
             "compared": compared,
-            "run": None if request.timeline is None or untold(answers) else _run(request.timeline),
+            "run": None if request.timeline is None or untold(of_kernels) else _run(request.timeline),
             "files": _texts(shown, files, sources=sources),
         },
         advice=advised.advice,

@@ -46,7 +46,7 @@ class _Case:
         return [
             site
             for site in self.facts.sites
-            if site.kind is kind and any(site.answers(line) for line in lines)
+            if site.kind is kind and any(site.is_for(line) for line in lines)
         ]
 
     def kernels(self, kind: SiteKind) -> list[EditSite]:

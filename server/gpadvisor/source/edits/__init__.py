@@ -53,7 +53,7 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditSite:
-    """One edit, and the lines of findings that it answers."""
+    """One edit, and the lines of findings that it is for."""
 
     kind: SiteKind
     first_line: int
@@ -68,7 +68,7 @@ class EditSite:
     exact: bool  # whether no result can change
     replacements: tuple[Replacement, ...]
 
-    def answers(self, line: int) -> bool:
+    def is_for(self, line: int) -> bool:
         """Whether a finding on a line is about this place."""
         return self.first_line <= line <= self.last_line or line in self.more_lines
 

@@ -258,11 +258,11 @@ class _Images:
     ) -> None:
         self._sampled = sampled
         self._known: dict[tuple[str, int], tuple[str | None, bool]] = {}
-        self._holders: dict[str, dict[str, set[int]]] = {}  # kernel -> image -> contexts
+        self._contexts: dict[str, dict[str, set[int]]] = {}  # kernel -> image -> contexts
         for module in process.modules:
             cubin = cubins.get(module.sha256)
             for section in cubin.sections if cubin is not None else ():
-                contexts = self._holders.setdefault(section.name, {}).setdefault(module.sha256, set())
+                contexts = self._contexts.setdefault(section.name, {}).setdefault(module.sha256, set())
                 contexts.add(module.context)
 
     def of(self, kernel: str, context: int) -> tuple[str | None, bool]:
@@ -273,8 +273,8 @@ class _Images:
         return self._known[key]
 
     def _choose(self, kernel: str, context: int) -> tuple[str | None, bool]:
-        holders = self._holders.get(kernel, {})
-        candidates = [image for image, contexts in holders.items() if context in contexts] or list(holders)
+        images = self._contexts.get(kernel, {})
+        candidates = [image for image, contexts in images.items() if context in contexts] or list(images)
         if len(candidates) > 1:
             with_samples = [image for image in candidates if (image, kernel) in self._sampled]
             if len(with_samples) == 1:

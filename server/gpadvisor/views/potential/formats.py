@@ -15,7 +15,7 @@ from gpadvisor.report.names import short_name
 from gpadvisor.report.tables import Column, Overflow, format_table
 from gpadvisor.report.words import clean, cleaned, wrap
 from gpadvisor.views.potential.model import Benefit, Potential, ShownPotential
-from gpadvisor.views.potential.words import WHAT, answers, at_most, lowered, sentences
+from gpadvisor.views.potential.words import WHAT, at_most, lowered, promise_of, sentences
 
 SCHEMA: Final = "gpadvisor.potential/1"
 _INDENT: Final = 2
@@ -144,7 +144,7 @@ def potential_json(kernel: ShownPotential) -> dict[str, object]:
                 "share": of.share(benefit),
                 "share_by_samples": None if of.samples is None else of.samples[benefit],
                 "speedup_at_most": bound if math.isfinite(bound := of.bound(benefit)) else None,
-                "suggestion": None if (first := answers(benefit, kernel.promises)) is None else first.code,
+                "suggestion": None if (first := promise_of(benefit, kernel.promises)) is None else first.code,
             }
             for benefit in Benefit
         },

@@ -61,18 +61,22 @@ def _benefits(of: Potential, promises: tuple[Promise, ...]) -> Iterator[str]:
         share = of.share(benefit)
         if share < _NOTABLE:
             continue
-        answer = answers(benefit, promises)
-        promise = "" if answer is None or answer.speedup is None else f", {gain(answer.speedup)}"
-        if answer is not None and answer.speedup is not None and answer.speedup.expected > of.bound(benefit):
+        promised = promise_of(benefit, promises)
+        promise = "" if promised is None or promised.speedup is None else f", {gain(promised.speedup)}"
+        if (
+            promised is not None
+            and promised.speedup is not None
+            and promised.speedup.expected > of.bound(benefit)
+        ):
             promise += ", as it saves more than this part"
-        suggested = "" if answer is None else f" Suggested: {answer.name} ({answer.code}){promise}."
+        suggested = "" if promised is None else f" Suggested: {promised.name} ({promised.code}){promise}."
         yield (
             f"{WHAT[benefit].capitalize()} ({benefit.value}): {percent(share)} of the cycles, "
             f"{at_most(of.bound(benefit))}.{suggested}"
         )
 
 
-def answers(benefit: Benefit, promises: tuple[Promise, ...]) -> Promise | None:
+def promise_of(benefit: Benefit, promises: tuple[Promise, ...]) -> Promise | None:
     """The first suggestion that saves a benefit."""
     return next((promise for promise in promises if benefit in promise.benefits), None)
 

@@ -72,7 +72,7 @@ def follows(roofline: Roofline, proposals: Sequence[Proposal]) -> Proposal | Non
     return next((proposal for proposal in proposals if raises(proposal, nearest)), None)
 
 
-def answers(access: CountedAccess, proposals: Sequence[Proposal]) -> Proposal | None:
+def proposal_for(access: CountedAccess, proposals: Sequence[Proposal]) -> Proposal | None:
     """The suggestion about an access."""
     position = (access.function, access.index)
     return next(

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Final
 
 from gpadvisor.report.words import csv_cell
-from gpadvisor.views.roofline.advice import answers, caps, follows
+from gpadvisor.views.roofline.advice import caps, follows, proposal_for
 from gpadvisor.views.roofline.model import Roofline
 from gpadvisor.views.roofline.shown import ShownKernel
 from gpadvisor.views.roofline.words import sentences
@@ -45,10 +45,10 @@ def render_json(kernels: Sequence[ShownKernel], missing: Sequence[str]) -> str:
 def roofline_json(kernel: ShownKernel) -> dict[str, object]:
     """One kernel, as ``render_json`` has it."""
     roofline, first = kernel.roofline, follows(kernel.roofline, kernel.proposals)
-    followed = [answers(access, kernel.proposals) for access in roofline.accesses]
+    followed = [proposal_for(access, kernel.proposals) for access in roofline.accesses]
     return {
         **{field.name: _plain(getattr(roofline, field.name)) for field in fields(roofline)},
-        "suggestions_of_accesses": [None if answer is None else answer.code for answer in followed],
+        "suggestions_of_accesses": [None if proposal is None else proposal.code for proposal in followed],
         "gips": roofline.height / 1e9,
         "time_share": kernel.time_share,
         "says": list(sentences(kernel)),

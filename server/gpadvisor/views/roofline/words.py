@@ -10,7 +10,7 @@ from gpadvisor.model.figures import factor, gain, percent
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.report.names import base_name
 from gpadvisor.report.words import base_file
-from gpadvisor.views.roofline.advice import NEAR, Proposal, answers, caps, follows, raises
+from gpadvisor.views.roofline.advice import NEAR, Proposal, caps, follows, proposal_for, raises
 from gpadvisor.views.roofline.model import (
     LANES,
     AccessSpace,
@@ -120,11 +120,11 @@ def _walls(roofline: Roofline, proposals: Sequence[Proposal]) -> Iterator[str]:
         who = f"{name} at {next(iter(places))} takes"
         if len(places) > 1:
             who = f"{len(places)} {name}, at {next(iter(places))} and so on, take"
-        answer = answers(first, proposals)
+        proposal = proposal_for(first, proposals)
         yield (
             f"{who} {first.per_instruction:.3g} {sentence} each time where "
             f"{first.fewest:.3g} would do: {percent(wasted)} of all {sentence} of {first.space.value} memory"
-            + (f" ({answer.code})." if answer is not None else ".")
+            + (f" ({proposal.code})." if proposal is not None else ".")
         )
 
 

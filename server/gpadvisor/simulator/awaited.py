@@ -9,15 +9,15 @@ from __future__ import annotations
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.lowered import LoweredFlow, Packed
 from gpadvisor.simulator.state import (
+    AWAITED,
     BARRIER_NUMBER,
     COPIES,
     DRAIN,
     FLOW,
     GROUP,
-    HOLDERS,
     IN_FLIGHT,
     LONG,
-    MAX_HOLDERS,
+    MAX_AWAITED,
     MEMBAR,
     PC,
     PENDING_COUNT,
@@ -43,13 +43,13 @@ _PARTIAL_WAIT = LoweredFlow.PARTIAL_WAIT.value
 
 
 @compiled
-def note_holder(m: Machine, r: Results, whose: int, i: int) -> None:
+def note_awaited(m: Machine, r: Results, whose: int, i: int) -> None:
     """One more instruction that holds the sampled warp, or one that is late at its barrier."""
-    count = m.number[HOLDERS]
-    if count < MAX_HOLDERS:
-        row = r.holders[count]
+    count = m.number[AWAITED]
+    if count < MAX_AWAITED:
+        row = r.awaited[count]
         row[0], row[1], row[2] = m.number[SAMPLE_TURN], whose, i
-        m.number[HOLDERS] += 1
+        m.number[AWAITED] += 1
 
 
 @compiled
@@ -67,7 +67,7 @@ def _note_ring(m: Machine, r: Results, w: int, whose: int, ring: int, kind: int,
     since = _began(m, w)
     for k in range(min(m.warp[w, PENDING_COUNT + ring], IN_FLIGHT)):
         if m.pending[w, ring, k, 2] == kind and since < m.pending[w, ring, k, 0] <= until:
-            note_holder(m, r, whose, m.pending[w, ring, k, 1])
+            note_awaited(m, r, whose, m.pending[w, ring, k, 1])
 
 
 @compiled
@@ -79,7 +79,7 @@ def _began(m: Machine, w: int) -> int:
 
 
 @seldom
-def note_holders(p: Packed, m: Machine, r: Results, w: int, whose: int, reason: int) -> None:
+def note_all_awaited(p: Packed, m: Machine, r: Results, w: int, whose: int, reason: int) -> None:
     """Note what the scoreboard that releases the warp last was waiting for, or its stores."""
     warp = m.warp[w]
     if reason == DRAIN:
