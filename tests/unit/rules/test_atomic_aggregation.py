@@ -82,6 +82,8 @@ def test_one_address_of_the_grid_sets_the_time() -> None:
     assert estimate.expected == pytest.approx(((1 / 256 + 0.03) * 0.01) ** -0.5, rel=0.05)  # issue is at 1 %
     assert estimate.low == pytest.approx(1 / (1 / 32 + 0.03), rel=0.05)
     assert estimate.high == pytest.approx(100, rel=0.05)
+    assert "the whole grid shares" in estimate.reason
+    assert "own waits" not in estimate.reason  # all wait for the one word
 
 
 def test_one_address_of_each_block_sets_the_time_where_nothing_else_does() -> None:
@@ -93,7 +95,10 @@ def test_one_address_of_each_block_sets_the_time_where_nothing_else_does() -> No
     estimate = OPTIMIZER.estimate(context, found)
     assert 10 < estimate.expected < estimate.high <= 50 * (1 + RUN_TO_RUN)
     assert estimate.low == pytest.approx(1 / (1 - 0.73 * 255 / 256), rel=0.05)  # Eq. 2: the loads still wait
-    assert "all threads of a warp share" in " ".join(estimate.reasons)
+    assert (
+        "measured: 0.0 M operations on words that all threads of a warp share take 0.1 M " in estimate.reason
+    )
+    assert "at least their own waits go, else what waits behind them, too" in estimate.reason
     few = [Row("lg_throttle", "add", 300, 300), Row("long_scoreboard", "to", 700)]
     assert _match(_context("R9", 1, metrics=metrics, number="SR_CTAID.X", rows=few)).measured_bound is None
 

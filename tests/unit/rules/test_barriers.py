@@ -191,6 +191,7 @@ def test_a_tree_takes_every_stall_of_its_levels_within_a_warp(block: int, levels
     all_levels, warps = levels + 5, block // 32
     assert part.low == pytest.approx(1 - (levels + 5 / warps) / all_levels)
     assert part.low < part.expected < part.high == pytest.approx(1 - 1 / all_levels)
+    assert f"of {all_levels:.0f} levels of the tree 5 fit in a warp" in part.reason
     assert "shuffles (__shfl_down_sync()" in found.advice
 
 

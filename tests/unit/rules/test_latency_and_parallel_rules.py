@@ -627,6 +627,7 @@ def test_threads_that_loop_by_the_grid_may_become_more() -> None:
     assert target is not None
     assert (target.blocks_new, target.threads_new) == (80 * 16, 32)
     assert (target.busy_sms_now, target.busy_sms_new) == (32, 80)
+    assert target.factor == pytest.approx(target.warps_new / target.warps_now * 80 / 32)
     assert "The 32 blocks reach 32 of 80 SMs." in found.advice
     assert "its threads loop by the size of the grid" in found.advice
     estimate = block_increase.OPTIMIZER.estimate(context, found)

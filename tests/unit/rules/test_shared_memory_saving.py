@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.shared_use import WrittenBytes, written_bytes
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.profile import Evidence
 from gpadvisor.rules.shared_memory_saving import OPTIMIZER
 
 WAITS = (
@@ -63,6 +65,16 @@ def _reason(context: KernelContext) -> str:
     found = OPTIMIZER.match(context)
     assert isinstance(found, Rejection), found
     return found.reason
+
+
+def test_a_kernel_as_short_as_a_launch_is_left_alone_unless_it_is_modelled() -> None:
+    """A model's duration has no launch in it."""
+    context = _launch()
+    assert context.profile is not None
+    short = replace(context.profile, launch=replace(context.profile.launch, duration_ns=1_000.0))
+    assert "done as soon as a launch is" in _reason(replace(context, profile=short))
+    modelled = replace(short, evidence=Evidence.MODELLED)
+    assert isinstance(OPTIMIZER.match(replace(context, profile=modelled, evidence=Evidence.MODELLED)), Match)
 
 
 def test_larger_blocks_in_the_same_bytes() -> None:
