@@ -99,6 +99,8 @@ def test_one_address_of_each_block_sets_the_time_where_nothing_else_does() -> No
         "measured: 0.0 M operations on words that all threads of a warp share take 0.1 M " in estimate.reason
     )
     assert "at least their own waits go, else what waits behind them, too" in estimate.reason
+    half = [Row("lg_throttle", "add", 500, 500), Row("long_scoreboard", "to", 500)]
+    assert _match(_context("R9", 1, metrics=metrics, number="SR_CTAID.X", rows=half)).measured_bound
     few = [Row("lg_throttle", "add", 300, 300), Row("long_scoreboard", "to", 700)]
     assert _match(_context("R9", 1, metrics=metrics, number="SR_CTAID.X", rows=few)).measured_bound is None
 
