@@ -117,6 +117,18 @@ def launch(
     return record(RecordKind.LAUNCH, layout.LAUNCH.pack(*row))
 
 
+def frame(number: int, function: str, line: int, file: str = "app.py") -> bytes:
+    """A place in a Python program."""
+    row = layout.FRAME.pack(number, name_of(file), name_of(function), line, 0)
+    return name(file) + name(function) + record(RecordKind.FRAME, row)
+
+
+def path(number: int, frames: Sequence[int]) -> bytes:
+    """A call path of such places, the innermost first."""
+    rows = struct.pack(f"<{len(frames)}Q", *frames)
+    return record(RecordKind.PATH, layout.PATH.pack(number, len(frames), 0) + rows)
+
+
 def samples(
     rows: Sequence[tuple[int, int, str, int, int, int]],
     *,

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Final
 _MARK: Final = ".gpadvisor-in-use"
 _PREFIX: Final = "gpadvisor-"
 _TEMPORARY_LETTERS: Final = 50  # of a name that may itself be as long as names can be
+_PIECE: Final = 1 << 16  # of a file that says it is smaller than it is
 _MOST_DOTS: Final = 500  # on a line of TOML: a key in as many parts, or a long list of versions
 _swept: set[str] = set()
 
@@ -45,7 +46,10 @@ def read_file(path: Path | str, *, max_bytes: int) -> bytes:
         OSError: as of `open_file`; larger than ``max_bytes`` (EFBIG).
     """
     with open_file(path) as stream:
-        data = stream.read(max_bytes + 1)
+        # As much as is asked for is reserved first, which may be more than a process may have.
+        data = stream.read(min(os.fstat(stream.fileno()).st_size, max_bytes) + 1)
+        while len(data) <= max_bytes and (more := stream.read(min(_PIECE, max_bytes + 1 - len(data)))):
+            data += more
     if len(data) > max_bytes:
         raise OSError(errno.EFBIG, f"is larger than the {max_bytes} bytes that are read", os.fspath(path))
     return data

@@ -13,6 +13,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from tests import collection_writer as written
 from tests.kernels import compile_text
 from tests.ncu_writer import FrameSpec, LaunchSpec, write_report
 from tests.sampled import sampled
@@ -191,7 +192,7 @@ def test_traces_without_call_paths_have_the_calls(
 def test_launches_of_a_profile_are_divided_by_their_time(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, launch: LaunchSpec
 ) -> None:
-    """A report, or a collection of CUPTI's, whose launches of one kernel come from two calls."""
+    """A report whose launches of one kernel come from two calls."""
     launches = []
     for address, metrics in (
         (0x100, {"gpu__time_duration.sum": 3000}),
@@ -210,6 +211,41 @@ def test_launches_of_a_profile_are_divided_by_their_time(
         ("main+0x10", "solve+0x100", "run"): [pytest.approx(0.75), pytest.approx(0.75 * samples)],
         ("main+0x10", "solve+0x200", "run"): [pytest.approx(0.25), pytest.approx(0.25 * samples)],
     }
+
+
+def test_a_collection_is_below_its_own_call_paths(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, launch: LaunchSpec
+) -> None:
+    """As the cupti collector leaves it in serialized mode: two functions launch a kernel for 3 and 1 us."""
+    assert launch.cubin is not None
+    reasons = sorted({reason for _, _, reason in launch.samples})
+    places = list(launch.samples.items())
+    body = [
+        *(written.process(mode=2), written.device(minor=0), written.context(mode=2)),
+        written.reasons([(at, reason) for at, reason in enumerate(reasons)]),
+        *(written.name(name) for name in {"run", *(section for section, _, _ in launch.samples)}),
+        *(written.frame(1, "main", 10), written.frame(2, "solve", 20), written.frame(3, "check", 30)),
+        *(written.path(7, [2, 1]), written.path(8, [3, 1]), written.module(launch.cubin)),
+    ]
+    for correlation, way, nanoseconds in ((1, 7, 3000), (2, 8, 1000)):
+        body.append(written.launch("run", correlation, path=way))
+        body.append(written.kernel("run", correlation, nanoseconds=nanoseconds))
+        rows = [
+            (77, pc, section, correlation, reasons.index(reason), total)
+            for (section, pc, reason), (total, _) in places
+        ]
+        body.append(written.samples(rows))
+    path = written.write(
+        tmp_path / "collection", written.header() + written.segment(body), images=[launch.cubin]
+    )
+    value = tree(capsys, path, "--metric", "time")
+    found = kernels(value)
+    assert {tuple(name.partition("+")[0] for name in way) for way in found} == {
+        ("main", "solve", "run"),
+        ("main", "check", "run"),
+    }
+    assert sorted(time for (time,) in found.values()) == [pytest.approx(0.25), pytest.approx(0.75)]
+    assert any(row["name"].startswith("heavy") for row in value["rows"])
 
 
 def test_the_page_has_the_ways_of_the_run(

@@ -17,6 +17,7 @@ import pytest
 from tests.injection import NATIVE, Stand
 
 from gpadvisor.advice.run_findings import run_findings
+from gpadvisor.cli import main
 from gpadvisor.errors import NoTimelineError, ProfileFormatError
 from gpadvisor.model.timeline import Operation, Timeline
 from gpadvisor.profiler.cupti import CollectOptions, SamplingMode, collect
@@ -159,6 +160,21 @@ def test_samples_are_no_timeline(stand: Stand, tmp_path: Path) -> None:
     stand.run(tmp_path / "out", "steps", STEPS)
     with pytest.raises(ProfileFormatError, match="has samples and no timeline"):
         read_timeline(tmp_path / "out")
+
+
+def test_a_collection_of_it_is_a_timeline_and_no_profile(
+    stand: Stand, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the command line, whose children may have less memory than a file could take."""
+    monkeypatch.setenv("GPADVISOR_CACHE", str(tmp_path / "cache"))
+    for name, more in (("samples", {}), ("run", TIMELINE)):
+        stand.run(tmp_path / name, "steps", STEPS, **more)
+    assert main(["idle", str(tmp_path / "run")]) == 0
+    assert "cudaDeviceSynchronize" in capsys.readouterr().out
+    assert main(["advise", str(tmp_path / "samples"), "--timeline", str(tmp_path / "run")]) == 0
+    assert "of the GPU's busy time" in capsys.readouterr().out
+    assert main(["advise", str(tmp_path / "run")]) == 3
+    assert "has a timeline and no samples" in capsys.readouterr().err
 
 
 def test_a_snapshot_carries_it(stand: Stand, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,25 @@ with scratch_folder() as folder:
 def test_a_path_that_none_can_be_is_an_error_like_others() -> None:
     with pytest.raises(OSError, match="no path can have"):
         open_file("a\0b")
+
+
+def test_a_small_file_takes_no_more_memory_than_it_has(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"12345")
+    tracemalloc.start()
+    try:
+        assert read_file(tmp_path / "file", max_bytes=1 << 32) == b"12345"
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_of_no_stated_size_is_read_to_its_end() -> None:
+    size = Path("/proc/self/status").stat().st_size
+    assert size == 0
+    data = read_file("/proc/self/status", max_bytes=1 << 20)
+    assert data.startswith(b"Name:")
+    with pytest.raises(OSError, match="larger than the 4 bytes"):
+        read_file("/proc/self/status", max_bytes=4)
 
 
 def test_only_regular_files_of_bounded_size_are_read(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from gpadvisor.cli.html_page import render_html
 from gpadvisor.cli.messages import say
 from gpadvisor.cli.progress import TerminalProgress
 from gpadvisor.errors import GpadvisorError, NoDeviceCodeError, ToolFailedError, UsageError
-from gpadvisor.pipeline.inputs import collection_files, is_database, sources_below
+from gpadvisor.pipeline.inputs import collection_files, is_database
 from gpadvisor.pipeline.launches import StatedLaunch
 from gpadvisor.pipeline.render import Gate, Rendered, RenderOptions, joined, render_file
 from gpadvisor.pipeline.request import Request
@@ -208,7 +208,10 @@ def _files(inputs: Sequence[Path]) -> Iterator[Path]:
     """The files that are meant: of a folder that is no collection, its sources."""
     for path in inputs:
         if path.is_dir() and not collection_files(path) and not is_database(path):
-            sources = sources_below(path)
+            # Other inputs need nothing of it, which takes time to import.
+            from gpadvisor.pipeline.sources.local import cuda_below
+
+            sources = cuda_below(path)
             if not sources:
                 raise UsageError(f"{path} is a folder without a .cu file and no collection of gpadvisor")
             yield from sources

@@ -141,13 +141,6 @@ def _is_collection(path: Path) -> bool:
     return is_collection(path)
 
 
-def sources_below(folder: Path) -> list[Path]:
-    """CUDA sources of a folder, in a stable order; hidden folders and those of builds are left out."""
-    from gpadvisor.pipeline.sources import local as local_sources  # noqa: PLC0415  # start-up cost
-
-    return [path for path in local_sources.walk(folder) if path.suffix == ".cu"]
-
-
 def has_timeline(path: Path) -> bool:
     """Whether a snapshot seems to have a timeline: by the names at its end, nothing is unpacked."""
     try:

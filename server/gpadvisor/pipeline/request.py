@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from gpadvisor.pipeline.cache import file_digest
+from gpadvisor.pipeline.inputs import input_digest
 from gpadvisor.pipeline.launches import StatedLaunch
 from gpadvisor.pipeline.settings import Settings
 
@@ -70,9 +71,9 @@ class Request(NamedTuple):
 
 
 def trace_digest(trace: Path) -> str:
-    """Of a file, or of the files of a database that are read for its trace."""
+    """Of a file, of a collection, or of the files of a database that are read for its trace."""
     if trace.name == "trace.db":
         trace = trace.parent
-    if not trace.is_dir():
-        return file_digest(trace)
+    if not (trace / "trace.db").is_file():
+        return input_digest(trace)
     return " ".join(file_digest(trace / name) for name in ("trace.db", "meta.db", "profile.db"))

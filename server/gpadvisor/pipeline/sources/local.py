@@ -48,6 +48,11 @@ def is_source_name(path: Path) -> bool:
     return suffix in SUFFIXES or (not suffix and "include" in path.parts[:-1])
 
 
+def cuda_below(folder: Path) -> list[Path]:
+    """CUDA sources of a folder, in a stable order; hidden folders and those of builds are left out."""
+    return [path for path in walk(folder) if path.suffix == ".cu"]
+
+
 def walk(root: Path) -> Iterator[Path]:
     """Source files below a folder, in a stable order; hidden folders and links to folders are left out."""
     return (Path(folder, name) for folder, name in _walk(root))

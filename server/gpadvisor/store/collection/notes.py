@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from gpadvisor.errors import ProfileFormatError
 from gpadvisor.store.collection.layout import Stage
 from gpadvisor.store.collection.process import Note, Process
 
@@ -86,6 +87,14 @@ _WHAT_OF_TRACE: Final = {
 TIMELINE: Final = 3
 """The mode of a process that recorded one."""
 _NO_SAMPLES: Final = frozenset({Stage.LOAD, Stage.SUBSCRIBE, Stage.SAMPLING, Stage.CONFIGURE, Stage.CONTEXT})
+
+
+def check_sampled(processes: Sequence[Process]) -> None:
+    """ProfileFormatError where all of them were recorded for their timeline."""
+    if processes and all(process.mode == TIMELINE for process in processes):
+        raise ProfileFormatError(
+            "it has a timeline and no samples: give it to 'gpadvisor idle', or beside a profile as --timeline"
+        )
 
 
 def sentence(note: Note, mode: int = 0) -> str:

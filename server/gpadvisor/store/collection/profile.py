@@ -36,7 +36,7 @@ from gpadvisor.model.profile import (
 from gpadvisor.store.collection import files
 from gpadvisor.store.collection.executions import SERIALIZED, ExecutionGroup, Grouping, GroupKey, group
 from gpadvisor.store.collection.kernel_launch import configuration_problems, launch_of
-from gpadvisor.store.collection.notes import sentences, why_no_samples
+from gpadvisor.store.collection.notes import check_sampled, sentences, why_no_samples
 from gpadvisor.store.collection.picks import Picker, Picks, read_picks
 from gpadvisor.store.collection.process import Process, SampleTotals, read_process
 from gpadvisor.store.collection.samples import (
@@ -58,7 +58,7 @@ def read_collection(path: Path) -> Profile:
     """Read a collection directory, or one process's file of it.
 
     Raises:
-        ProfileFormatError: there is nothing of the cupti collector in it, or it is of another version.
+        ProfileFormatError: it is nothing of the cupti collector, of another version, or a timeline.
     """
     digest = hashlib.sha256()
     processes: list[Process] = []
@@ -66,9 +66,9 @@ def read_collection(path: Path) -> Profile:
         data = files.read_bounded(entry)
         digest.update(hashlib.sha256(data).digest())
         processes.append(read_process(data))
+    check_sampled(processes)
     binaries = dict(files.stored_cubins(path))
-    for name in binaries:
-        digest.update(bytes.fromhex(name))
+    digest.update(bytes.fromhex("".join(binaries)))
     picks = read_picks(path)
     if picks is not None:
         digest.update(repr((sorted(picks.kernels), picks.skip, picks.count)).encode())

@@ -282,15 +282,15 @@ def _mixed(reading: Reading, kernels: Sequence[Document]) -> list[Document]:
 
 def _programs(connection: Any, kernels: Sequence[Document]) -> int:
     """How many groups of profiles there are of which none has a kernel's name of another."""
-    import networkx as nx  # noqa: PLC0415 a heavy import that reading a snapshot does not need
-
     together = connection.execute(
         "SELECT DISTINCT ks FROM (SELECT list(k ORDER BY k) AS ks FROM sum_times GROUP BY rank)"
     ).fetchall()
-    names = nx.Graph()
+    groups: list[set[str]] = []
     for (ks,) in together:
-        nx.add_path(names, [kernels[k]["launch"]["kernel"] for k in ks])
-    return int(nx.number_connected_components(names))
+        names = {kernels[k]["launch"]["kernel"] for k in ks}
+        apart = [group for group in groups if not group & names]
+        groups = [*apart, names.union(*(group for group in groups if group & names))]
+    return len(groups)
 
 
 def _builds(kernels: Sequence[Document]) -> list[str]:
