@@ -172,7 +172,8 @@ def _section_rows(data: bytes, offset: int, entry_size: int, count: int) -> list
 
 def _span(data: bytes, row: tuple[int, ...]) -> bytes:
     """The bytes that a raw section header points at, as far as the file has them."""
-    return data[row[4] : row[4] + row[5]]
+    _, _, _, _, offset, size, *_ = row
+    return data[offset : offset + size]
 
 
 def _foreign(data: bytes) -> str:

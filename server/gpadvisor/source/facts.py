@@ -120,50 +120,57 @@ class SourceFacts:
 
 
 def _comment(row: list[object], lines: int) -> SuppressionComment:
-    codes = [checked.text(code, MAX_TEXT) for code in checked.items(row[0], _MAX_CODES)]
+    ignored, reason, line, begin, end = row
+    codes = [checked.text(code, MAX_TEXT) for code in checked.items(ignored, _MAX_CODES)]
     if not all(_CODE.fullmatch(code) for code in codes):
         raise ValueError("no rule code")
-    first, end_line = _span(row[3], row[4], lines)
+    first, end_line = _span(begin, end, lines)
     return SuppressionComment(
         codes=tuple(codes),
-        reason=checked.text(row[1], MAX_REASON),
-        line=checked.integer(row[2], 1, lines),
+        reason=checked.text(reason, MAX_REASON),
+        line=checked.integer(line, 1, lines),
         first_line=first,
         last_line=end_line,
     )
 
 
 def _token(row: list[object], lines: int) -> Token:
-    return Token(text=checked.text(row[0], MAX_TEXT), line=checked.integer(row[1], 1, lines))
+    text, line = row
+    return Token(text=checked.text(text, MAX_TEXT), line=checked.integer(line, 1, lines))
 
 
 def _loop(row: list[object], lines: int) -> LoopSite:
-    first, end_line = _span(row[0], row[1], lines)
+    begin, end, unroll = row
+    first, end_line = _span(begin, end, lines)
     return LoopSite(
-        line=first, last_line=end_line, unroll=None if row[2] is None else checked.text(row[2], MAX_TEXT)
+        line=first, last_line=end_line, unroll=None if unroll is None else checked.text(unroll, MAX_TEXT)
     )
 
 
 def _kernel(row: list[object], lines: int) -> KernelSite:
-    first, end_line = _span(row[0], row[1], lines)
+    begin, end, bounds, unrestricted, name, parameters = row
+    first, end_line = _span(begin, end, lines)
     return KernelSite(
         line=first,
         last_line=end_line,
-        launch_bounds=None if row[2] is None else checked.text(row[2], MAX_TEXT),
-        unrestricted=tuple(checked.text(name, MAX_TEXT) for name in checked.items(row[3], MAX_POINTERS)),
-        name=checked.text(row[4], MAX_NAME),
+        launch_bounds=None if bounds is None else checked.text(bounds, MAX_TEXT),
+        unrestricted=tuple(
+            checked.text(pointer, MAX_TEXT) for pointer in checked.items(unrestricted, MAX_POINTERS)
+        ),
+        name=checked.text(name, MAX_NAME),
         parameters=None
-        if row[5] is None
-        else tuple(checked.text(item, MAX_TEXT) for item in checked.items(row[5], MAX_PARAMETERS)),
+        if parameters is None
+        else tuple(checked.text(item, MAX_TEXT) for item in checked.items(parameters, MAX_PARAMETERS)),
     )
 
 
 def _launch(row: list[object], lines: int) -> LaunchPlace:
+    kernel, line, sizes, tile = row
     return LaunchPlace(
-        kernel=checked.text(row[0], MAX_TEXT),
-        line=checked.integer(row[1], 1, lines),
-        sizes=tuple(_token(entry, lines) for entry in checked.rows(row[2], 2, MAX_SIZES)),
-        tile=tuple(checked.text(name, MAX_TEXT) for name in checked.items(row[3], MAX_SIZES)),
+        kernel=checked.text(kernel, MAX_TEXT),
+        line=checked.integer(line, 1, lines),
+        sizes=tuple(_token(entry, lines) for entry in checked.rows(sizes, 2, MAX_SIZES)),
+        tile=tuple(checked.text(name, MAX_TEXT) for name in checked.items(tile, MAX_SIZES)),
     )
 
 

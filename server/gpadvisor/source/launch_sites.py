@@ -49,16 +49,17 @@ def launch_sites_from_json(value: object, lines: list[int]) -> tuple[LaunchSite,
 
 
 def _site(row: list[object], lines: list[int]) -> LaunchSite:
-    file = checked.integer(row[1], 0, len(lines) - 1)
+    kernel, number, line, grid, block, shared_bytes, arguments, unknown = row
+    file = checked.integer(number, 0, len(lines) - 1)
     return LaunchSite(
-        kernel=checked.text(row[0], MAX_NAME),
+        kernel=checked.text(kernel, MAX_NAME),
         file=file,
-        line=checked.integer(row[2], 1, lines[file]),
-        grid=_sizes(row[3]),
-        block=_sizes(row[4]),
-        dynamic_shared_bytes=None if row[5] is None else checked.integer(row[5], 0, _MOST),
-        arguments=tuple(_argument(entry) for entry in checked.rows(row[6], 2, MAX_ARGUMENTS)),
-        unknown=tuple(checked.text(name, MAX_NAME) for name in checked.items(row[7], MAX_NAMES)),
+        line=checked.integer(line, 1, lines[file]),
+        grid=_sizes(grid),
+        block=_sizes(block),
+        dynamic_shared_bytes=None if shared_bytes is None else checked.integer(shared_bytes, 0, _MOST),
+        arguments=tuple(_argument(entry) for entry in checked.rows(arguments, 2, MAX_ARGUMENTS)),
+        unknown=tuple(checked.text(name, MAX_NAME) for name in checked.items(unknown, MAX_NAMES)),
     )
 
 

@@ -117,8 +117,9 @@ class EditFacts:
 
 
 def _site(row: list[object], lines: list[int]) -> EditSite:
-    first, end_line = _range(row[1:3], lines)
-    replacements = tuple(_replacement(entry, lines) for entry in checked.rows(row[11], 5, MAX_REPLACEMENTS))
+    kind, begin, end, more_lines, name, words, more_words, number, limit, sure, exact, edits = row
+    first, end_line = _range([begin, end], lines)
+    replacements = tuple(_replacement(entry, lines) for entry in checked.rows(edits, 5, MAX_REPLACEMENTS))
     ends = [
         (replacement.start_line, replacement.start_column, replacement.end_line, replacement.end_column)
         for replacement in replacements
@@ -126,46 +127,50 @@ def _site(row: list[object], lines: list[int]) -> EditSite:
     if any(after[:2] < before[2:] for before, after in pairwise(ends)):
         raise ValueError("replacements overlap")
     return EditSite(
-        kind=SiteKind(row[0]),
+        kind=SiteKind(kind),
         first_line=first,
         last_line=end_line,
-        more_lines=tuple(checked.integer(line, 1, len(lines)) for line in checked.items(row[3], _MAX_LINES)),
-        name=checked.text(row[4], MAX_EDIT_TEXT),
-        words=tuple(checked.text(word, MAX_EDIT_TEXT) for word in checked.items(row[5], MAX_NAMES)),
-        more_words=tuple(checked.text(word, MAX_EDIT_TEXT) for word in checked.items(row[6], MAX_NAMES)),
-        number=_number(row[7]),
-        limit=_number(row[8]),
-        sure=checked.flag(row[9]),
-        exact=checked.flag(row[10]),
+        more_lines=tuple(
+            checked.integer(line, 1, len(lines)) for line in checked.items(more_lines, _MAX_LINES)
+        ),
+        name=checked.text(name, MAX_EDIT_TEXT),
+        words=tuple(checked.text(word, MAX_EDIT_TEXT) for word in checked.items(words, MAX_NAMES)),
+        more_words=tuple(checked.text(word, MAX_EDIT_TEXT) for word in checked.items(more_words, MAX_NAMES)),
+        number=_number(number),
+        limit=_number(limit),
+        sure=checked.flag(sure),
+        exact=checked.flag(exact),
         replacements=replacements,
     )
 
 
 def _replacement(row: list[object], lines: list[int]) -> Replacement:
-    start = checked.integer(row[0], 1, len(lines))
-    end = checked.integer(row[2], start, len(lines))
-    start_column = checked.integer(row[1], 0, lines[start - 1])
+    from_line, from_column, to_line, to_column, text = row
+    start = checked.integer(from_line, 1, len(lines))
+    end = checked.integer(to_line, start, len(lines))
+    start_column = checked.integer(from_column, 0, lines[start - 1])
     return Replacement(
         start_line=start,
         start_column=start_column,
         end_line=end,
-        end_column=checked.integer(row[3], start_column if start == end else 0, lines[end - 1]),
-        text=checked.text(row[4], MAX_EDIT_TEXT),
+        end_column=checked.integer(to_column, start_column if start == end else 0, lines[end - 1]),
+        text=checked.text(text, MAX_EDIT_TEXT),
     )
 
 
 def _comment(row: list[object], lines: list[int]) -> CommentPlace:
-    line = checked.integer(row[0], 1, len(lines))
-    first, end_line = _range(row[1:3], lines)
-    start = checked.integer(row[3], 0, lines[line - 1])
+    of_line, begin, end, from_column, to_column, codes, brackets = row
+    line = checked.integer(of_line, 1, len(lines))
+    first, end_line = _range([begin, end], lines)
+    start = checked.integer(from_column, 0, lines[line - 1])
     return CommentPlace(
         line=line,
         first_line=first,
         last_line=end_line,
         start_column=start,
-        end_column=checked.integer(row[4], start, lines[line - 1]),
-        codes=tuple(checked.text(code, MAX_EDIT_TEXT) for code in checked.items(row[5], MAX_NAMES)),
-        brackets=checked.flag(row[6]),
+        end_column=checked.integer(to_column, start, lines[line - 1]),
+        codes=tuple(checked.text(code, MAX_EDIT_TEXT) for code in checked.items(codes, MAX_NAMES)),
+        brackets=checked.flag(brackets),
     )
 
 
