@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -41,6 +42,8 @@ _ADVICE: Final = (
 SLOWER_TESTS: Final = {"blamer": _ADVICE, "estimators": _ADVICE, "rules": _ADVICE}
 """Asked about what the others let pass: advice on compiled kernels, word by word and figure by figure."""
 MUTANTS: Final = 200
+MINUTES: Final = 20
+"""After which no further mutant is tried; those that run are waited for."""
 SEED: Final = 1
 CPU_SECONDS: Final = 240
 """Of one test run, which takes five to ninety; a mutant that needs more does not end, and is caught."""
@@ -177,13 +180,15 @@ def _try(mutant: Mutant, places: SimpleQueue[Path]) -> str:
 
 
 def main() -> int:
-    """Print survivors and the score, of those tried where interrupted; 1 where tests fail unchanged."""
+    """Print survivors and the score, of those tried where time is up; 1 where tests fail unchanged."""
     parser = argparse.ArgumentParser(prog="make mutate", description=__doc__)
     parser.add_argument("--mutants", type=int, default=MUTANTS)
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="then the score is of those tried")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--package", choices=TESTS, action="append", help="these alone")
     chosen = parser.parse_args()
+    end = time.monotonic() + 60 * chosen.minutes
     packages = chosen.package or list(TESTS)
     every = [mutant for package in packages for mutant in mutants(package)]
     sample = random.Random(chosen.seed).sample(every, min(chosen.mutants, len(every)))
@@ -208,8 +213,11 @@ def main() -> int:
                     sys.stdout.flush()
                 if len(tried) % 20 == 0:
                     sys.stderr.write(f"{len(tried)} of {len(sample)}, {len(survivors)} survived\n")
+                if time.monotonic() > end:
+                    break
         except KeyboardInterrupt:
-            pool.shutdown(cancel_futures=True)
+            pass
+        pool.shutdown(cancel_futures=True)
     for package in packages:
         left, all_ = (sum(one.package == package for one in some) for some in (survivors, tried))
         sys.stdout.write(f"{package}: {all_ - left} of {all_}\n")
