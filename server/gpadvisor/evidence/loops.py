@@ -90,15 +90,27 @@ def loop_facts(function: Function, loop: LoopId) -> LoopFacts:
 def loop_overhead(function: Function, loop: LoopId) -> frozenset[int]:
     """Instructions that only run the loop: its counter, the comparison, the jump back, steps of addresses.
 
-    An address that steps by a constant becomes an offset of the accesses of an unrolled body.
+    An address that steps by a constant becomes an offset of the accesses of an unrolled body. A loop with a
+    second way out has none: its copies all count, compare and jump, as nvcc compiles them.
     """
     indices = loop_indices(function, loop)
     counter = _counter(function, loop, indices)
-    if counter is None:
+    if counter is None or _is_left_early(function, loop):
         return frozenset()
     steps = [index for index in indices if counter.register in function.instructions[index].defs]
     compare = next(index for index in indices if function.instructions[index] is counter.compare)
     return frozenset({*steps, *_address_steps(function, indices), compare, *_latches(function, loop)})
+
+
+def _is_left_early(function: Function, loop: LoopId) -> bool:
+    """Whether a block leads out of a loop without being one that jumps back to its beginning."""
+    region = function.loops[loop]
+    closing = {function.block_of[latch] for latch in _latches(function, loop)}
+    return any(
+        successor not in region.blocks
+        for block in region.blocks - closing
+        for successor, _ in function.blocks[block].successors
+    )
 
 
 def _address_steps(function: Function, indices: list[int]) -> list[int]:

@@ -61,6 +61,13 @@ def test_addresses_that_step_by_a_constant_are_offsets_of_an_unrolled_body() -> 
     assert loop_overhead(twice.program.functions[0], FIRST) == {6, 7, 8}
 
 
+def test_a_loop_with_a_second_way_out_counts_in_every_copy_of_its_body() -> None:
+    left = "FSETP.GE.AND P1, PT, R8, 4, PT\n@P1 BRA out\nFADD R8, R2, R8\nIADD3 R4, R4, 0x1, RZ"
+    code = listing(f"again:\n{left}\nISETP.NE.AND P0, PT, R4, 0x40, PT\n@P0 BRA again\nout:\nEXIT")
+    assert _facts(code).step == 1
+    assert not loop_overhead(code.program.functions[0], FIRST)
+
+
 def test_a_line_with_one_root_of_several_products_stands_once() -> None:
     """As an exponential, whose argument and result are scaled: two of each, and one MUFU."""
     line = "FADD R2, R9, R8 // 5\nFMUL R2, R2, R9 // 5\nMUFU.EX2 R2, R2 // 5\nFMUL R2, R2, R2 // 5"
