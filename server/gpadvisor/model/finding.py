@@ -2,7 +2,7 @@
 """What an editor shows of an advice, as plain values by file and line; no LSP, no files, no processes.
 
 Lines count from 1 and are those of the source as it was profiled or compiled (the *baseline*);
-``ide.placing`` puts them into today's text.
+``editor.place`` puts them into today's text.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class FileAnalysis:
     baseline_kind: BaselineKind
     findings: tuple[Finding, ...]
     lines: tuple[LineData, ...]
-    remarks: str = ""  # of the text whose comments were followed: see ``ide.remarks``
+    remarks: str = ""  # of the text whose comments were followed: see ``editor.place.remarks``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
