@@ -11,7 +11,7 @@ from pygls.lsp.server import LanguageServer
 
 from gpadvisor.errors import UsageError
 from gpadvisor.lsp import protocol
-from gpadvisor.lsp.errors import answered, refusing
+from gpadvisor.lsp.errors import answered, request_errors
 from gpadvisor.lsp.features.kernels import chosen_kernel, kernel_choices
 from gpadvisor.lsp.paths import can_be_path, file_path
 from gpadvisor.lsp.session import Session
@@ -65,7 +65,7 @@ def register_shown(server: LanguageServer, session: Session) -> None:
     async def explain(*words: Any) -> str:
         from gpadvisor.pipeline.stall_pages import explain as page_of  # noqa: PLC0415  # imports every rule
 
-        with refusing():
+        with request_errors():
             page = page_of(_word(words, 0, "the code of a rule, or a stall reason"))
         await _show_page(session, str(words[0]))
         return page
@@ -93,13 +93,13 @@ def _word(words: tuple[object, ...], index: int, text: str) -> str:
 
 
 def _fix(words: tuple[object, ...]) -> str:
-    with refusing():
+    with request_errors():
         return _word(words, 1, "the id of a fix")
 
 
 def _source(snapshot: Snapshot, words: tuple[object, ...]) -> str:
     """The path of a CUDA source that may be compiled."""
-    with refusing():
+    with request_errors():
         path = file_path(_word(words, 0, "the URI of a CUDA source"))
         if path is None or not path.endswith(COMPILED):
             raise UsageError(f"{words[0]} is no CUDA source on this machine; open a .cu file")
@@ -110,7 +110,7 @@ def _source(snapshot: Snapshot, words: tuple[object, ...]) -> str:
 
 def _profile(snapshot: Snapshot, words: tuple[object, ...]) -> str:
     """The path of a profile that may be read."""
-    with refusing():
+    with request_errors():
         word = _word(words, 0, "the path of a profile")
         path = file_path(word) if word.startswith("file:") else str(Path(word).expanduser().absolute())
         if path is None or not can_be_path(path):

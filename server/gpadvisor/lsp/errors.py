@@ -16,8 +16,8 @@ from gpadvisor.errors import GpadvisorError
 T = TypeVar("T")
 
 
-class Refusal(JsonRpcException):
-    """A request that failed for a reason the user should read."""
+class RequestFailed(JsonRpcException):
+    """A request that failed for a reason that the user should read."""
 
     CODE = LSPErrorCodes.RequestFailed.value
 
@@ -29,17 +29,17 @@ class Stopped(JsonRpcException):
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
+def request_errors() -> Iterator[None]:
     """Errors with a sentence become an answer with that sentence."""
     try:
         yield
     except GpadvisorError as error:
-        raise Refusal(str(error)) from None
+        raise RequestFailed(str(error)) from None
 
 
 async def answered(work: Awaitable[T]) -> T:
     """The result of work, or an answer that says why there is none."""
-    with refusing():
+    with request_errors():
         try:
             return await work
         except asyncio.CancelledError:

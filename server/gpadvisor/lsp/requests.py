@@ -12,7 +12,7 @@ from pygls.lsp.server import LanguageServer
 
 from gpadvisor.errors import GpadvisorError, UsageError
 from gpadvisor.lsp.convert import overlaps
-from gpadvisor.lsp.errors import answered, refusing
+from gpadvisor.lsp.errors import answered, request_errors
 from gpadvisor.lsp.features import code_actions
 from gpadvisor.lsp.features.code_lenses import code_lenses
 from gpadvisor.lsp.features.comparing import compared_lines
@@ -92,13 +92,13 @@ def register_own(server: LanguageServer, session: Session) -> None:
 
     @server.feature(SASS)
     async def sass(params: Any) -> object:
-        with refusing():
+        with request_errors():
             sass_params = from_wire(params, SassParams)
         return to_wire(await answered(_machine_code(session, sass_params)))
 
     @server.feature(KERNELS)
     async def kernels(params: Any) -> object:
-        with refusing():
+        with request_errors():
             request = from_wire(params, KernelsParams)
         view = await session.views.of(request.uri)
         return to_wire(KernelsResult(choices=kernel_choices(state.now, view)))
@@ -107,12 +107,12 @@ def register_own(server: LanguageServer, session: Session) -> None:
     def explain(params: Any) -> object:
         from gpadvisor.pipeline.stall_pages import explain as page_of  # noqa: PLC0415  # imports every rule
 
-        with refusing():
+        with request_errors():
             return to_wire(ExplainResult(markdown=page_of(from_wire(params, ExplainParams).code)))
 
     @server.feature(OVERVIEW)
     async def entries(params: Any) -> object:
-        with refusing():
+        with request_errors():
             request = from_wire(params, OverviewParams)
         path = None if request.uri is None else file_path(request.uri)
         nowhere = request.uri is not None and path is None
@@ -121,19 +121,19 @@ def register_own(server: LanguageServer, session: Session) -> None:
 
     @server.feature(COMPARE)
     async def compare(params: Any) -> object:
-        with refusing():
+        with request_errors():
             request = from_wire(params, CompareParams)
         return to_wire(await answered(_compare(session, request)))
 
     @server.feature(PAGE)
     async def page(params: Any) -> object:
-        with refusing():
+        with request_errors():
             page_params = from_wire(params, PageParams)
         return to_wire(await answered(session.reports.page(page_params)))
 
     @server.feature(TOOL)
     async def tool(params: Any) -> object:
-        with refusing():
+        with request_errors():
             request = from_wire(params, ToolParams)
         return to_wire(await answered(_tool(session, request)))
 
