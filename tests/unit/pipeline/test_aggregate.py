@@ -25,7 +25,7 @@ from gpadvisor.model.profile import PcSamples, Profile, SlowestRank
 from gpadvisor.pipeline.aggregate import Aggregation, aggregate_files
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.store import load_profile, write_snapshot
-from gpadvisor.store.ranks import reading
+from gpadvisor.store.ranks import isolation, reading
 from gpadvisor.store.ranks.child import RESULT, answer
 from gpadvisor.store.ranks.isolation import RankSum
 from gpadvisor.store.ranks.outliers import slow_kernels, slow_ranks
@@ -38,6 +38,13 @@ def aggregate(
 ) -> RankSum:
     asked = Aggregation(by=by, partial=False, merge=merge, keep_going=keep_going)
     return aggregate_files(files, target, asked, Settings(), lambda _: None)
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums are made here, as a child would make them; that of the command is made in one."""
+    if request.function is not test_the_command:
+        monkeypatch.setattr(isolation, "call", lambda _, asked, **__: answer(asked))
 
 
 @pytest.fixture
