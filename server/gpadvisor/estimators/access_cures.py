@@ -318,8 +318,8 @@ def cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Plac
             f"pad the rows of the array at {where} by {bank_conflict.pad} bytes or swizzle the index: "
             "neighbouring threads are in different rows"
         )
-    if bank_conflict.pad is not None:
-        lost = _lost_blocks(context, profile, bank_conflict.pad / (bank_conflict.row or BANK_ROW_BYTES))
+    if bank_conflict.pad is not None and bank_conflict.row is not None:
+        lost = _lost_blocks(context, profile, bank_conflict.pad / bank_conflict.row)
         array = (
             f"pad each row of {bank_conflict.row} bytes of the array at {where} by {bank_conflict.pad} bytes"
         )

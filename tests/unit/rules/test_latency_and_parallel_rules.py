@@ -12,7 +12,7 @@ import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.analyzer.thread_use import thread_use
-from gpadvisor.estimators.block_shapes import BlockShape
+from gpadvisor.estimators.block_shapes import BlockShape, larger_tile
 from gpadvisor.estimators.constants import RUN_TO_RUN
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import next_block, shape
@@ -953,6 +953,24 @@ def test_rows_of_a_block_that_have_no_work_are_told(rows: int, early: bool) -> N
     assert (found.title == "most warps of a block end early: 6 of 32 are there on average") is early
     assert ("as many as there are elements (1570 if 8 rows are enough)" in found.cure) is early
     assert f"Launch {'blocks of' if early else '1570 x'}" in found.cure
+
+
+@pytest.mark.parametrize(
+    ("block", "larger", "grid"),
+    [((16, 2, 1), (32, 4, 1), (1024, 1024, 1)), ((32, 1, 1), (256, 1, 1), (256, 2048, 1))],
+)
+def test_a_tile_grows_along_all_of_its_axes(
+    block: tuple[int, int, int], larger: tuple[int, int, int], grid: tuple[int, int, int]
+) -> None:
+    context = _launch(WAITING, TILED, static_shared=256, block=32, registers=16)
+    assert context.profile is not None
+    launch = replace(context.profile.launch, grid=(2048, 2048, 1), block=block)
+    profile = replace(context.profile, launch=launch)
+    old = shape(context, profile, launch.blocks, 32)
+    assert old is not None
+    found = larger_tile(context, profile, old)
+    assert found is not None
+    assert (found.block, found.grid) == (larger, grid)
 
 
 def test_blocks_that_end_before_the_next_ones_are_there() -> None:
