@@ -42,7 +42,7 @@ _LEAST: Final = 0.5
 """Share of a kernel's samples that must get a line."""
 _ALIKE: Final = 0.6
 """Of what two codes do; with less, the source is another version. Of one source, compilers two versions apart
-keep 0.73 and more (docs/validation.md)."""
+keep 0.73 and more (docs/validation-analysis.md)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
