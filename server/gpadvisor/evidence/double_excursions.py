@@ -101,7 +101,7 @@ _TWO_REGISTERS: Final = re.compile(r"R\d+, -?R\d+(?:\.reuse)?, -?R\d+(?:\.reuse)
 
 
 def _through_doubles(function: Function, start: int) -> frozenset[int] | None:
-    """A conversion to double, the arithmetic on it, and the conversion back; None where doubles join it."""
+    """A conversion to double, the arithmetic on it, and the one that ends it; None where doubles join it."""
     reached = set(function.instructions[start].defs)
     chain = {start}
     for index in range(start + 1, min(start + WINDOW, len(function.instructions))):
@@ -109,7 +109,7 @@ def _through_doubles(function: Function, start: int) -> frozenset[int] | None:
         if not uses(instruction, reached):
             reached.difference_update(() if instruction.guard else instruction.defs)
             continue
-        if instruction.opcode == "F2F" and instruction.modifiers[:2] == _TO_FLOAT:
+        if _leaves_doubles(instruction):
             return frozenset({*chain, index}) if len(chain) > 1 else None
         if instruction.info.opclass is OpcodeClass.FLOAT64:
             if not all(used in reached or _is_of_floats(function, index, used) for used in instruction.uses):
@@ -117,6 +117,12 @@ def _through_doubles(function: Function, start: int) -> frozenset[int] | None:
             chain.add(index)
             reached.update(instruction.defs)
     return None
+
+
+def _leaves_doubles(instruction: Instruction) -> bool:
+    """Whether an instruction makes a float or a whole number of a double."""
+    back = instruction.opcode == "F2F" and instruction.modifiers[:2] == _TO_FLOAT
+    return back or (instruction.opcode == "F2I" and "F64" in instruction.modifiers)
 
 
 def _is_of_floats(function: Function, index: int, register: Register) -> bool:

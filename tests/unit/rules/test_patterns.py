@@ -73,6 +73,11 @@ def test_float_to_double_and_back(other: str) -> None:
     assert {1, 2, 3} in [found.indices for found in double_excursions(_function(text))]
 
 
+def test_a_product_of_a_float_that_is_cut_to_a_whole_number_is_no_double_that_is_meant() -> None:
+    text = "F2F.F64.F32 R4, R2\nDMUL R4, R4, 255\nF2I.U32.F64.TRUNC R6, R4\nEXIT"
+    assert [found.indices for found in double_excursions(_function(text))] == [{0, 1, 2}]
+
+
 LOOPED_SUM = (
     "CS2R R4, SRZ\nagain:\n{load}\nF2F.F64.F32 R8, R2\nDADD R10, R8, R4\nF2F.F64.F32 R12, R3\n"
     "DADD R4, R10, R12\n@P0 BRA again\nF2F.F32.F64 R5, R4\nEXIT"
