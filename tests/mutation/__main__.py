@@ -32,7 +32,10 @@ TESTS: Final = {
     "estimators": ("tests/unit/estimators", "tests/style/test_constants.py", *_RULES),
     "rules": _RULES,
     "sass/decoder.py": ("tests/unit/sass",),
-    "editor/place": tuple(f"tests/unit/editor/test_{name}.py" for name in ("placing", "quieted", "remarks")),
+    "editor/place": tuple(
+        f"tests/unit/editor/test_{name}.py"
+        for name in ("placing", "quieted", "remarks", "lines_in_sentences")
+    ),
 }
 """The tests that have to notice a change, by what is changed; rules ask most of the estimators."""
 _ADVICE: Final = (

@@ -55,6 +55,12 @@ def test_a_deleted_line_is_listed_where_it_stood() -> None:
     assert found.map.is_deleted(7)
 
 
+def test_the_last_of_several_deleted_lines_stands_where_the_first_stood() -> None:
+    lines = SOURCE.splitlines(keepends=True)
+    found = place(file_analysis(), "".join(lines[:4] + lines[7:]))  # without lines 5 to 7
+    assert [one.line for one in found.deleted_findings] == [5]
+
+
 def test_a_reformatted_line_is_the_same_line() -> None:
     found = place(file_analysis(), SOURCE.replace("    acc += scaled(in[j]);", "\tacc+=scaled( in[ j ] ) ;"))
     assert found.findings[0].freshness is Freshness.FRESH

@@ -85,8 +85,7 @@ class LineMap:
         index = bisect_right(self._survivors, (line, 0)) - 1
         if index < 0:
             return 1
-        old, new = self._survivors[index]
-        return self._clipped(new + min(line - old, 1))
+        return self._clipped(self._survivors[index][1] + 1)
 
     def _clipped(self, line: int) -> int:
         return min(max(line, 1), self.line_count)
