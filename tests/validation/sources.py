@@ -2,8 +2,8 @@
 """How many sources of other people compile as they are, and those that do not with the flags of their build.
 
 ``python -m tests.validation.sources FOLDER...`` takes folders (``--flags``, ``--count``, ``--arch``).
-Without one it takes the two sets that ``docs/validation-use.md`` tells about from GPADVISOR_MIRRORS, a folder of
-bare repositories named OWNER+NAME, and says that it is skipped where that is not set.
+Without one it takes the two sets that ``docs/validation-use.md`` tells about from GPADVISOR_MIRRORS, a folder
+of bare repositories named OWNER+NAME, and says that it is skipped where that is not set.
 ``--without-host-compiler`` compiles by NVRTC alone. ``--keep FOLDER`` keeps sources and outcomes, so that a
 run that was stopped goes on.
 """
