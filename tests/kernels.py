@@ -171,7 +171,16 @@ def compile_text(
     headers: tuple[tuple[str, str], ...] = (),
     lines: bool = True,
 ) -> bytes:
-    """Compile CUDA text by NVRTC, in this process; cached for the session."""
+    """Compile CUDA text by NVRTC, in this process; once in a run."""
+    asked = ("nvrtc", name, arch, *options, repr(headers), str(lines))
+    return kept(
+        asked, text.encode(), lambda: _compiled(text, name, arch, *options, headers=headers, lines=lines)
+    )
+
+
+def _compiled(
+    text: str, name: str, arch: str, *options: str, headers: tuple[tuple[str, str], ...], lines: bool
+) -> bytes:
     from cuda.bindings import nvrtc
 
     names = [header.encode() for header, _ in headers]
