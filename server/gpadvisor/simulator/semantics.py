@@ -240,12 +240,13 @@ def _select(r: OperandReader) -> Meaning | None:
 
 
 def _minimum(r: OperandReader) -> Meaning | None:
-    predicates = r.trailing()
-    if len(predicates) != 1 or len(r.operands) != 4 or any(name in r.modifiers for name in ("U64", "S64")):
+    """IMNMX, VIMNMX; on sm_100 the latter writes two predicates as well."""
+    predicates, (flags, index) = r.trailing(), r.leading_flags(1)
+    if len(predicates) != 1 or len(r.operands) != index + 3 or any(flag != TRUE for flag in flags):
         return None
-    if any("16" in name for name in r.modifiers):
+    if any("16" in name or "64" in name for name in r.modifiers):
         return None
-    sources = [r.source(r.operands[1]), r.source(r.operands[2])]
+    sources = [r.source(operand) for operand in r.operands[index : index + 2]]
     signed = "U32" not in r.modifiers
     return Meaning(Op.MINIMUM, sources, predicates, r.result(r.operands[0]), signed=signed)
 

@@ -90,3 +90,11 @@ def test_what_was_drawn_is_told_with_its_line() -> None:
 
 def test_two_runs_draw_the_same() -> None:
     assert _time("index[i] & 4095") == _time("index[i] & 4095")
+
+
+@pytest.mark.parametrize("arch", ["sm_90", "sm_100", "sm_120"])
+def test_a_clamped_index_follows_from_the_launch(arch: str) -> None:
+    """On sm_100 a minimum writes two predicates, too."""
+    text = _TEXT.replace("TYPE", "int").replace("BODY", "out[i] = a[min(max(i - 3, 0), 100)];")
+    found = run_text(text, _ARGUMENTS, arch, grid=4, block=256)
+    assert not any("do not follow" in one for one in found.assumptions)
