@@ -20,6 +20,7 @@ from typing import Final
 from tests.kernels import Which
 from tests.simulations import run_fixture
 from tests.validation.captures import FOLDER, Captures
+from tests.validation.what_ifs import within_range
 
 from gpadvisor.model.machine import SECTOR_BYTES
 
@@ -111,12 +112,13 @@ def figures(found: Sequence[Row]) -> list[str]:
         (row.kernel, row.version): (row.measured.milliseconds, row.simulated.milliseconds) for row in found
     }
     near = [abs(math.log(two / one)) for one, two in times.values() if one and two]
-    speedups = []
+    speedups, ratios = [], []
     for kernel in dict.fromkeys(row.kernel for row in found):
         before, after = times.get((kernel, "before")), times.get((kernel, "after"))
         if before and after and all((*before, *after)):
             measured, simulated = (float(before[k] or 0) / float(after[k] or 1) for k in (0, 1))
             speedups.append((abs(math.log(simulated / measured)), abs(math.log(measured))))
+            ratios.append(measured / simulated)
     lines = [f"{'versions':45} {len(found)}"]
     if hits:
         lines.append(f"{'hits in L1 of loads, points apart':45} {_means(hits)}")
@@ -125,6 +127,7 @@ def figures(found: Sequence[Row]) -> list[str]:
     if speedups:
         lines.append(f"{'  of speedups':45} {_means([one for one, _ in speedups])}")
         lines.append(f"{'  of always 1.0x':45} {_means([one for _, one in speedups])}")
+        lines.append(within_range(ratios))
     return lines
 
 

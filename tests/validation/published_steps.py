@@ -29,6 +29,7 @@ from typing import Final
 from tests.kernels import ROOT
 from tests.validation.published_steps_rows import CHAINS, Chain, Version
 from tests.validation.table3 import replaced, simulated
+from tests.validation.what_ifs import within_range
 
 from gpadvisor.cli import options
 from gpadvisor.errors import GpadvisorError
@@ -236,7 +237,8 @@ def figures(rows: Sequence[tuple[Step, Outcome]]) -> list[str]:
     if others:
         silent = sum(step.expected(one) < GAINS for step, one in others)
         lines.append(f"of {len(others)} that gain less than {GAINS}x, nothing promised  {silent}")
-    return lines
+    ratios = [step.achieved / one.simulated for step, one in ran if one.simulated is not None]
+    return [*lines, within_range(ratios)] if ratios else lines
 
 
 def _figures(gains: Sequence[tuple[Step, Outcome]]) -> list[str]:

@@ -23,6 +23,7 @@ from typing import Final
 
 from tests.kernels import ROOT
 from tests.validation.table3_rows import ROWS, Row
+from tests.validation.what_ifs import within_range
 
 from gpadvisor.advice import MIN_SPEEDUP
 from gpadvisor.cli import options
@@ -248,7 +249,8 @@ def figures(rows: Sequence[tuple[Row, Outcome]]) -> list[str]:
         ("rows whose runs do the same work", alike),
     ):
         found += ["", f"{title} ({len(own)})", *_figures(own)] if own else []
-    return [*found, *_model_error(alike)]
+    ratios = [row.achieved / one.simulated for row, one in ran if one.simulated is not None]
+    return [*found, *_model_error(alike), *([within_range(ratios)] if ratios else [])]
 
 
 def _model_error(rows: Sequence[tuple[Row, Outcome]]) -> list[str]:

@@ -24,6 +24,7 @@ def test_figures_are_of_what_both_sides_have() -> None:
     assert lines["of times"] == "mean 0.35, median 0.35 (2)"
     assert lines["of speedups"] == "mean 0.69, median 0.69 (1)"
     assert lines["of always 1.0x"] == "mean 1.39, median 1.39 (1)"
+    assert text.splitlines()[-1] == "gained 0.8 to 1.25 times what is simulated: 0 of 1 (0%)"
     assert table(found)[2].split()[2:5] == ["1.000", "1.000", "90.0"]
 
 
