@@ -122,6 +122,7 @@ class _Web:
         self._divisor = set(first.uses)
         self._text = _operand(first, 1)
         self._users: list[int] = []  # of quotients and remainders, outside
+        self._copies: set[int] = set()  # of the divisor, which steps of the division may use
         self.is_division = False
         self._look_back(start)
         self._follow(start)
@@ -169,7 +170,7 @@ class _Web:
                     continue
                 self._users.append(index)
             elif self._is_of_divisor(instruction):
-                self._taken.add(index)
+                (self._taken if instruction.opcode in _ABSOLUTE else self._copies).add(index)
                 self._divisor.update(instruction.defs)
                 reached.difference_update(instruction.defs)
                 continue
@@ -226,15 +227,16 @@ class _Web:
             for register in (*instruction.uses, *guard):
                 for writer in self._function.reaching.definitions(index, register):
                     near = self._start - _BEFORE <= writer < last + _BEFORE and writer not in self._taken
-                    if near and self._is_beside(self._code[writer], is_guard=register in guard):
+                    if near and self._is_beside(writer, is_guard=register in guard):
                         self._taken.add(writer)
                         waiting.append(writer)
 
-    def _is_beside(self, instruction: Instruction, *, is_guard: bool) -> bool:
-        """An absolute value, the test of a sign or of zero, and the signs put together."""
+    def _is_beside(self, index: int, *, is_guard: bool) -> bool:
+        """The negated divisor, an absolute value, the test of a sign or of zero, the signs put together."""
+        instruction = self._code[index]
         signs = instruction.opcode in _LOGIC and _EITHER in instruction.operands
         tests = is_guard and instruction.opcode in _TESTS and "RZ" in instruction.operands
-        return instruction.opcode in _ABSOLUTE or signs or tests
+        return index in self._copies or instruction.opcode in _ABSOLUTE or signs or tests
 
     def counts_passes(self) -> bool:
         """Whether what comes out only decides how often a loop runs.
