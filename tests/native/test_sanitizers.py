@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -48,15 +49,16 @@ def _environment(kind: str) -> dict[str, str]:
 @pytest.mark.parametrize("mode", MODES)
 def test_nothing_is_found(sanitized: tuple[str, Stand], tmp_path: Path, mode: str, sampling: str) -> None:
     kind, stand = sanitized
-    done, truth = stand.run(
-        tmp_path / "out",
-        mode,
-        20,
-        command=_PLAIN_ADDRESSES,
-        GPADVISOR_COLLECT_MODE=sampling,
-        FAKE_CUPTI="slow=200,copies",
-        **_environment(kind),
-    )
+    more = {"GPADVISOR_COLLECT_MODE": sampling, "FAKE_CUPTI": "slow=200,copies", **_environment(kind)}
+    out = tmp_path / "out"
+    try:
+        done, truth = stand.run(out, mode, 20, command=_PLAIN_ADDRESSES, **more)
+    except subprocess.TimeoutExpired:
+        # A child of fork() may inherit a lock of the sanitizer's allocator: seen once, never without it.
+        if not (mode.startswith("fork") and kind.startswith("address")):
+            raise
+        out = tmp_path / "again"
+        done, truth = stand.run(out, mode, 20, command=_PLAIN_ADDRESSES, **more)
     if "unexpected memory mapping" in done.stderr:
         pytest.skip("the thread sanitizer does not run under this kernel")
     # What the leak checker says of its own doubts is no finding; a leak ends with exit code 66.
@@ -65,7 +67,7 @@ def test_nothing_is_found(sanitized: tuple[str, Stand], tmp_path: Path, mode: st
     if sampling == "timeline":
         assert truth.samples == 0
         return
-    counted = sum(kernel.total_samples for kernel in load_profile(tmp_path / "out").kernels)
+    counted = sum(kernel.total_samples for kernel in load_profile(out).kernels)
     assert counted == truth.samples
 
 
