@@ -215,7 +215,7 @@ class _Web:
         last = max(self._taken)
         for index in range(last + 1, min(last + _BEFORE, len(self._code))):
             instruction = self._code[index]
-            answers = instruction.opcode in _LOGIC and _INVERTED in instruction.operands
+            answers = instruction.opcode in _LOGIC and _INVERTED in instruction.operand_texts
             if answers and instruction.guard is not None and self._divisor.intersection(instruction.uses):
                 self._taken.add(index)
                 break
@@ -234,8 +234,12 @@ class _Web:
     def _is_beside(self, index: int, *, is_guard: bool) -> bool:
         """The negated divisor, an absolute value, the test of a sign or of zero, the signs put together."""
         instruction = self._code[index]
-        signs = instruction.opcode in _LOGIC and _EITHER in instruction.operands
-        tests = is_guard and instruction.opcode in _TESTS and "RZ" in instruction.operands
+        signs = instruction.opcode in _LOGIC and _EITHER in instruction.operand_texts
+        tests = (
+            is_guard
+            and instruction.opcode in _TESTS
+            and not {"RZ", "URZ"}.isdisjoint(instruction.operand_texts)
+        )
         return index in self._copies or instruction.opcode in _ABSOLUTE or signs or tests
 
     def counts_passes(self) -> bool:
@@ -288,5 +292,5 @@ def _negates(instruction: Instruction) -> bool:
 
 
 def _operand(instruction: Instruction, number: int) -> str | None:
-    operands = [operand.strip() for operand in instruction.operands.split(",")]
+    operands = instruction.operand_texts
     return operands[number].removesuffix(".reuse") if len(operands) > number else None

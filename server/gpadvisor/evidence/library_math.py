@@ -113,7 +113,7 @@ def divisor_of(function: Function, division: CodeSequence) -> Divisor | None:
     )
     return (
         Divisor.KEPT
-        if made and any(_made_at(function, index) == made for index in other_divisions)
+        if made and any(_made_at(function, other) == made for other in other_divisions)
         else Divisor.OWN
     )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.instruction import Instruction, OpcodeClass, RegisterFile, register_file
 from gpadvisor.model.program import Function
 
 _WINDOW: Final = 64
@@ -47,7 +47,7 @@ def around(function: Function, rare: int) -> frozenset[int]:
 
 _SCALED: Final = ("1.175494350822287508e-38", "8388608", "16777216", "-23", "-24")
 """What a denormal argument of a logarithm is found by and scaled with."""
-_INFINITE: Final = ("0x7f800000", "INF")
+_INFINITE: Final = ("0x7f800000", "+INF", "-INF")
 _OF_RESULTS: Final = ("FMUL", "FADD", "FFMA", "FSEL", "LOP3")
 SPECIAL_CASES: Final[Mapping[str, tuple[tuple[str, ...], int]]] = {
     "logf": (_SCALED + _INFINITE, 0),
@@ -68,9 +68,10 @@ def special_cases(function: Function, kind: str, chain: frozenset[int]) -> froze
     numbers, steps = SPECIAL_CASES[kind]
     code, first, last = function.instructions, min(chain), max(chain)
     near = range(max(first - _NEAR, 0), min(last + _NEAR, len(code)))
-    found = {i for i in near if any(number in code[i].operands for number in numbers)}
+    found = {i for i in near if not set(numbers).isdisjoint(code[i].operand_texts)}
     for select in [i for i in found if code[i].opcode == "FSEL"]:
-        for predicate in (used for used in code[select].uses if used >> 8 & 1):
+        predicates = (used for used in code[select].uses if register_file(used) is RegisterFile.PREDICATE)
+        for predicate in predicates:
             found.update(i for i in function.reaching.definitions(select, predicate) if i in near)
     reached = {register for index in chain for register in code[index].defs}
     for index in range(last + 1, min(last + _NEAR, len(code))):
@@ -126,7 +127,7 @@ def _sign(function: Function, select: int) -> int | None:
 
 
 def _negates(instruction: Instruction) -> bool:
-    operands = [one.strip() for one in instruction.operands.split(",")]
+    operands = instruction.operand_texts
     return operands[2:] == ["-1", "RZ"] or (instruction.opcode == "FADD" and "RZ" in "".join(operands[1:]))
 
 

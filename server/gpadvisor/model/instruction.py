@@ -201,6 +201,11 @@ class Instruction:
     width_bytes: int | None  # bytes per thread of a memory access
 
     @property
+    def operand_texts(self) -> list[str]:
+        """Each operand by itself."""
+        return [text.strip() for text in self.operands.split(",")]
+
+    @property
     def text(self) -> str:
         """The instruction as a reader expects it: ``@!P0 LDG.E.64 R4, [R2.64]``."""
         guard = ""

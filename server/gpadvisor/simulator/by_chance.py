@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gpadvisor.model.machine import SECTOR_BYTES
 from gpadvisor.simulator.caches import INTERLEAVED, packets_of, through_l2
 from gpadvisor.simulator.chance import cycles, uniform
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.lowered import Packed
+from gpadvisor.simulator.resources import Access
 from gpadvisor.simulator.state import (
     ACCESS,
     BY_DATA,
@@ -26,6 +29,10 @@ from gpadvisor.simulator.state import (
 )
 from gpadvisor.simulator.values import population
 
+_STORE: Final = Access.STORE.value
+_ATOMIC: Final = Access.ATOMIC.value
+_REDUCTION: Final = Access.REDUCTION.value
+
 
 @seldom
 def look_up_by_chance(
@@ -38,10 +45,12 @@ def look_up_by_chance(
     else:
         # The lanes of an atomic operation whose addresses are not known go to different lines.
         packets = (
-            float(population(lanes)) if kind in (5, 6) else lines * packets_of(kind, int(sectors / lines))
+            float(population(lanes))
+            if kind in (_ATOMIC, _REDUCTION)
+            else lines * packets_of(kind, int(sectors / lines))
         )
         done = together(p, m, i, start, sectors, packets, float(p.rate[i, L1_HIT]))
-    if kind in (2, 6):
+    if kind in (_STORE, _REDUCTION):
         m.traffic[DRAM_WRITTEN] += m.traffic[DRAM_MOVED] - before
     return done
 
@@ -59,7 +68,7 @@ def together(p: Packed, m: Machine, i: int, start: int, sectors: float, packets:
     begin = max(traffic[DRAM_FREE], begin)
     traffic[DRAM_FREE] = begin + bytes_moved / m.real[DRAM_RATE]
     traffic[DRAM_MOVED] += bytes_moved
-    if p.fact[i, ACCESS] in (2, 6):
+    if p.fact[i, ACCESS] in (_STORE, _REDUCTION):
         # L2 is written back: it takes a store as soon as DRAM takes what has to leave for it.
         return int(begin) + cycles(m, parameters[L2_CYCLES], parameters[L2_CYCLES + 1])
     return int(begin) + cycles(m, parameters[DRAM_CYCLES], parameters[DRAM_CYCLES + 1])
@@ -78,6 +87,6 @@ def _apart(p: Packed, m: Machine, i: int, start: int, sectors: float) -> int:
         begin = max(traffic[DRAM_FREE], begin)
         traffic[DRAM_FREE] = begin + absent * SECTOR_BYTES / m.real[DRAM_RATE]
         traffic[DRAM_MOVED] += absent * SECTOR_BYTES
-    if absent < 1.0 or kind in (2, 6):
+    if absent < 1.0 or kind in (_STORE, _REDUCTION):
         return int(begin) + cycles(m, parameters[L2_CYCLES], parameters[L2_CYCLES + 1])
     return int(begin) + cycles(m, parameters[DRAM_CYCLES], parameters[DRAM_CYCLES + 1])

@@ -12,6 +12,7 @@ from gpadvisor.model.instruction import Instruction, OpcodeClass
 from gpadvisor.model.machine import WARP
 from gpadvisor.simulator.addresses import is_uniform
 from gpadvisor.simulator.meanings import IMMEDIATE, NOT_KNOWN, Meaning, Op, Special
+from gpadvisor.simulator.semantics import RIGHT
 from gpadvisor.simulator.slices import Bits, Relevance, SectionGraph, reads_of
 
 
@@ -141,7 +142,7 @@ def _drops_lanes(meaning: Meaning) -> bool:
         amount is not None
         and amount.kind == IMMEDIATE
         and 1 << amount.value >= WARP
-        and meaning.mode & 1 != 0
+        and meaning.mode & RIGHT != 0
     )
 
 

@@ -10,9 +10,15 @@ _MASK = (1 << 48) - 1
 
 
 @compiled
+def following(value: int) -> int:
+    """What comes behind a number of such a sequence, whose high bits are the best."""
+    return (value * 0x5DEECE66D + 0xB) & _MASK
+
+
+@compiled
 def uniform(m: Machine) -> float:
     """A number from 0 to 1."""
-    value = (m.number[RANDOM] * 0x5DEECE66D + 0xB) & _MASK
+    value = following(m.number[RANDOM])
     m.number[RANDOM] = value
     return float(value >> 16) / 4294967296.0
 
@@ -22,7 +28,7 @@ def seed_warp(m: Machine, w: int, block: int, in_block: int) -> None:
     """Begin the sequence of a warp, which hangs on the launch's seed and its place in the grid alone."""
     value = (m.whole[SEED] << 40) ^ (block << 8) ^ in_block
     for _ in range(3):
-        value = (value ^ (value >> 23)) * 0x5DEECE66D + 0xB & _MASK
+        value = following(value ^ (value >> 23))
     m.warp[w, DRAWN] = value
 
 
@@ -31,7 +37,7 @@ def guessed(m: Machine, w: int, chance: float) -> bool:
     """Whether what has this chance happens to warp w: its guesses are the same however fast anything is."""
     if chance <= 0.0 or chance >= 1.0:
         return chance >= 1.0
-    value = (m.warp[w, DRAWN] * 0x5DEECE66D + 0xB) & _MASK
+    value = following(m.warp[w, DRAWN])
     m.warp[w, DRAWN] = value
     return float(value >> 16) / 4294967296.0 < chance
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from gpadvisor.model.machine import WARP
 from gpadvisor.simulator.arithmetic import compared, logic, one_word, read_source, sum_and_carry, two_words
+from gpadvisor.simulator.chance import following
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.values import ALL, WORD, Slice, Values, lanes_of
 
@@ -78,7 +79,7 @@ def _draw(code: Slice, values: Values, w: int, i: int, lanes: int, active: int) 
             break
         for lane in range(WARP):
             if lanes >> lane & 1:
-                state = (values.draws[w] * 0x5DEECE66D + 0xB) & 0xFFFF_FFFF_FFFF
+                state = following(values.draws[w])
                 values.draws[w] = state
                 word = state >> 48 - bits
                 if code.drawn[i] < 0 and word >> bits - 1:

@@ -165,7 +165,7 @@ def _logic(r: OperandReader) -> Meaning | None:
     return Meaning(Op.LOGIC, sources, [], r.result(r.operands[index]), real(flags), table=values[3].value)
 
 
-_RIGHT, _HIGH_PART, _ARITHMETIC, _WRAP, _WIDE = 1, 2, 4, 8, 16
+RIGHT, _HIGH_PART, _ARITHMETIC, _WRAP, _WIDE = 1, 2, 4, 8, 16
 
 
 def _shift(r: OperandReader) -> Meaning | None:
@@ -173,7 +173,7 @@ def _shift(r: OperandReader) -> Meaning | None:
         return None
     low, amount, high = (r.source(operand) for operand in r.operands[1:4])
     mode = (
-        (_RIGHT if "R" in r.modifiers else 0)
+        (RIGHT if "R" in r.modifiers else 0)
         | (_HIGH_PART if "HI" in r.modifiers else 0)
         | (_ARITHMETIC if any(name in r.modifiers for name in ("S32", "S64")) else 0)
         | (_WRAP if "W" in r.modifiers else 0)

@@ -285,12 +285,14 @@ def _programs(connection: Any, kernels: Sequence[Document]) -> int:
     together = connection.execute(
         "SELECT DISTINCT ks FROM (SELECT list(k ORDER BY k) AS ks FROM sum_times GROUP BY rank)"
     ).fetchall()
-    groups: list[set[str]] = []
+    if len(together) < 2:
+        return len(together)
+    import networkx as nx  # noqa: PLC0415 a heavy import that most sums do not need
+
+    names = nx.Graph()
     for (ks,) in together:
-        names = {kernels[k]["launch"]["kernel"] for k in ks}
-        apart = [group for group in groups if not group & names]
-        groups = [*apart, names.union(*(group for group in groups if group & names))]
-    return len(groups)
+        nx.add_path(names, [kernels[k]["launch"]["kernel"] for k in ks])
+    return int(nx.number_connected_components(names))
 
 
 def _builds(kernels: Sequence[Document]) -> list[str]:
