@@ -144,7 +144,10 @@ class Positions:
         return [self._value(index) if visits[index] <= _VISITS else _OTHER for index in range(count)]
 
     def _read(self, index: int, source: Register) -> _Value:
-        writers = self._inputs[index].get(source, frozenset())
+        inputs = self._inputs[index]
+        writers, beside = (inputs.get(half, frozenset()) for half in (source, Register(source ^ 1)))
+        if beside and beside < writers:
+            writers = beside  # on other ways the other half is not written: nothing is read there that counts
         result = _NEITHER if writers else self._unknown
         for writer in writers:
             result = _joined(result, self._values[writer])

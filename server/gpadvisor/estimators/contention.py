@@ -117,6 +117,8 @@ def without_contention(context: KernelContext, profile: KernelProfile, held: Con
 
 def _left(profile: KernelProfile, atomic: Atomic) -> tuple[float, float, float]:
     """Of the slice's work for an instruction the share that stays: at most, expected, and at least."""
+    if not atomic.combines:
+        return 1.0, 1.0, 1.0
     if atomic.words is not None and _operations(atomic):
         remaining = min(1.0, atomic.words * profile.launch.blocks / _operations(atomic))
         return (

@@ -237,3 +237,18 @@ def _target(
         held_now=held,
         held_low=None if held is None else new.warps * share,
     )
+
+
+def too_few_warps(old: LaunchShape, new: LaunchShape, sms: int) -> Match:
+    """Smaller blocks would leave most SMs without work, too; what dividing the loops gives is up to how."""
+    cure = (
+        "Let several threads share what one does now in its loop, or run independent kernels at the same time"
+    )
+    return Match(
+        title=f"{counted(old.blocks, 'block')} for {counted(sms, 'SM')}",
+        cure=cure,
+        advice=f"{cure}: {sms - old.blocks} of {sms} SMs have no work, and {new.blocks} blocks of "
+        f"{new.threads} threads would leave {sms - new.blocks}.",
+        regions=(),
+        leads=True,
+    )

@@ -24,6 +24,7 @@ _SENT: Final = tuple(
 )
 _WORDS_PER_SECTOR: Final = SECTOR_BYTES // 4
 _COMPARED: Final = frozenset({"CAS", "CAST"})
+_ONE_BY_ONE: Final = frozenset({"EXCH", "INC", "DEC"})
 Place: TypeAlias = tuple[FunctionId, int]
 
 
@@ -55,6 +56,11 @@ class Atomic:
     def repeats(self) -> bool:
         """Whether threads that lose against another try again: a compare-and-swap, or what is made of one."""
         return not _COMPARED.isdisjoint(self.modifiers)
+
+    @property
+    def combines(self) -> bool:
+        """Whether one can do the work of several: not an exchange, nor a count that wraps at a limit."""
+        return _ONE_BY_ONE.isdisjoint(self.modifiers)
 
     @property
     def returns(self) -> bool:

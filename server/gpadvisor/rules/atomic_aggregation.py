@@ -35,19 +35,19 @@ if (threadIdx.x % 32 == 0) atomicAdd(sum, value);   // one
 
 Floating-point sums change in their last bits with the order. Where the result of the operation is used (a
 ticket, a slot in a queue), the warp's threads need their own shares of it; where one thread of a block takes
-it, and for exchanges, the rule is silent. The compiler aggregates integer additions to one address in a warp
-by itself; then only the block is left. Copies of a histogram gain nothing where a block has hardly more
-elements than the array has words.
+it, and for exchanges and counts that wrap (`atomicInc`), the rule is silent. The compiler aggregates integer
+additions to one address in a warp by itself; then only the block is left. Copies of a histogram gain nothing
+where a block has hardly more elements than the array has words.
 
 ## How the gain is estimated
 
 GPA Eq. 2 with the waits that are due to these operations, as far as aggregation removes operations: all but
 one in as many as the report shows to meet in a sector, of a histogram all but one for each word and block,
-and half of them at the low end. Other waits behind
-the same queue are not counted, so that the gain may be larger. Where the threads of each warp go to one
-address, the waits for it are most of all, and no unit is busy, the time falls as the operations do, until the
-next unit is busy: the low end keeps the other waits if the address is not the whole grid's. What the
-operations themselves load on the way to L2 goes with them at the high end; expected is the geometric mean.
+and half of them at the low end. Other waits behind the same queue are not counted: the gain may be larger.
+Where the threads of each warp go to one address, the waits for it are most of all, and no unit is busy, the
+time falls as the operations do, until the next unit is busy: the low end keeps the other waits if the address
+is not the whole grid's. What the operations themselves load on the way to L2 goes with them at the high end;
+expected is the geometric mean.
 
 Where the report counted what each slice of L2 took, and the fullest is busy with atomic operations while no
 other unit is (one for each cycle is its peak, a float takes three), the waits do not count: whatever waits,
@@ -115,9 +115,15 @@ def _match(context: KernelContext) -> Match | Rejection:
         match = _histogram(context) if profile is None else _shown_by_code(context, profile)
         reason = "needs samples: machine code does not show how often threads collide"
         return match or Rejection(code=_CODE, reason=reason)
-    atomics = atomics_of(context.program, context.kernel, profile)
+    executed = atomics_of(context.program, context.kernel, profile)
+    atomics = [atomic for atomic in executed if atomic.combines]
     if not atomics:
-        return Rejection(code=_CODE, reason="no atomic operation in the code")
+        reason = (
+            "exchanges and counts that wrap, done one by one"
+            if executed
+            else "no atomic operation in the code"
+        )
+        return Rejection(code=_CODE, reason=reason)
     indices = causes(blame)
     rows = by_place(blame, indices, [atomic.place for atomic in atomics]) & stalled(blame)
     held = contention(context)
@@ -130,9 +136,9 @@ def _match(context: KernelContext) -> Match | Rejection:
     if not any(weights.values()):
         weights = {atomic.place: round(atomic.warps) for atomic in atomics}
     worst = max(atomics, key=lambda atomic: weights[atomic.place])
-    why = _nothing_to_combine(profile, worst)
-    if why is not None:
-        return Rejection(code=_CODE, reason=f"{line_text(worst.function, worst.index)}: {why}")
+    if worst.returns and _once_a_block(profile, worst):
+        reason = "one thread of each block takes a number, which is as few as can be"
+        return Rejection(code=_CODE, reason=f"{line_text(worst.function, worst.index)}: {reason}")
     gone = {atomic.place: _gone(profile, atomic) for atomic in atomics}
     mean = sum(weights[place] * gone[place] for place in gone) / sum(weights.values())
     bound = (
@@ -175,7 +181,7 @@ def _shown_by_code(context: KernelContext, profile: KernelProfile) -> Match | No
             or instruction.guard is not None
             or loop is None
             or not every_pass(function, loop, index)
-            or "EXCH" in instruction.modifiers
+            or not atomic.combines
             or atomic.repeats
             or atomic.returns
             or access_shape(function, index, form, profile.launch) != AccessShape(Lie.SAME)
@@ -244,14 +250,6 @@ def _once_a_block(profile: KernelProfile, atomic: Atomic) -> bool:
         and atomic.threads <= constants.ABOUT
         and 0 < atomic.warps <= constants.ABOUT * max(1, profile.launch.blocks)
     )
-
-
-def _nothing_to_combine(profile: KernelProfile, atomic: Atomic) -> str | None:
-    if "EXCH" in atomic.modifiers:
-        return "an exchange, of which each thread needs its own"
-    if _once_a_block(profile, atomic) and atomic.returns:
-        return "one thread of each block takes a number, which is as few as can be"
-    return None
 
 
 def _gone(profile: KernelProfile, atomic: Atomic) -> float:

@@ -64,7 +64,14 @@ from typing import Final
 from gpadvisor.analyzer.thread_use import thread_use
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer
-from gpadvisor.estimators.divided_work import divided, lone_warp, one_thread, one_warp, wider_blocks
+from gpadvisor.estimators.divided_work import (
+    divided,
+    lone_warp,
+    one_thread,
+    one_warp,
+    too_few_warps,
+    wider_blocks,
+)
 from gpadvisor.estimators.launches import (
     ONE_THREAD,
     LaunchShape,
@@ -167,13 +174,13 @@ def _all_work(context: KernelContext, launch_shape: LaunchShape) -> str:
     """Why nothing is left to divide: as many threads as an SM has lanes, none of which repeats anything."""
     threads, sm = launch_shape.blocks * launch_shape.threads, context.machine.sm
     functions = kernel_functions(context.program, context.kernel)
-    if (
-        not functions
-        or threads > sm.schedulers.value * sm.warp_size.value
-        or any(function.loops for function in functions)
-    ):
+    if not functions or threads > sm.schedulers.value * sm.warp_size.value or _loops(context):
         return ""
     return f"its {counted(threads, 'thread')} without a loop are all the work there is"
+
+
+def _loops(context: KernelContext) -> bool:
+    return any(function.loops for function in kernel_functions(context.program, context.kernel))
 
 
 def _short(context: KernelContext, profile: KernelProfile, old: LaunchShape, ratio: float) -> Match:
@@ -248,15 +255,14 @@ def _fewer_than_sms(
         new = shape(context, profile, *_best_split(launch_shape.blocks, launch_shape.threads, sms, enough))
     if new is None or new.blocks <= launch_shape.blocks:
         new = launch_shape
+    crowded = _crowded(context) > constants.NOTABLE
+    looped = context.blame is not None and _loops(context)
+    if looped and not crowded and new is not launch_shape and 2 * new.blocks <= sms:
+        return too_few_warps(launch_shape, new, sms)
     cure, facts = _split_words(context, launch_shape, new, sms, free)
     # What a division of the kernel's own work gives is up to how it is done, but for warps that wait in turn.
     mostly_idle = 2 * launch_shape.blocks <= sms
-    unknown = (
-        context.blame is not None
-        and new is launch_shape
-        and mostly_idle
-        and _crowded(context) <= constants.NOTABLE
-    )
+    unknown = context.blame is not None and new is launch_shape and mostly_idle and not crowded
     more_threads, few_warps = _missing_threads(context, launch_shape)
     wider = wider_blocks(context, profile, new) if more_threads and new is launch_shape else ""
     if wider:

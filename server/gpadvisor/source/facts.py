@@ -88,7 +88,7 @@ class SourceFacts:
 
     comments: tuple[SuppressionComment, ...] = ()
     double_literals: tuple[Token, ...] = ()
-    divisions: tuple[Token, ...] = ()  # and remainders, by something that is not a literal
+    divisions: tuple[Token, ...] = ()  # of integers, and remainders, by something that is not a literal
     loops: tuple[LoopSite, ...] = ()
     kernels: tuple[KernelSite, ...] = ()
     launches: tuple[LaunchPlace, ...] = ()

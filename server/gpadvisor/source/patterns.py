@@ -12,6 +12,7 @@ from typing import Final
 
 from tree_sitter import Node, Tree
 
+from gpadvisor.source.divisions import DeclaredNames, is_division
 from gpadvisor.source.facts import (
     MAX_NAME,
     MAX_PARAMETERS,
@@ -55,24 +56,33 @@ class Patterns:
 
     data: bytes
     double_literals: list[Token] = field(default_factory=list)
-    divisions: list[Token] = field(default_factory=list)
+    division_nodes: list[Node] = field(default_factory=list)
     loops: list[LoopSite] = field(default_factory=list)
     kernels: list[KernelSite] = field(default_factory=list)
+    names: DeclaredNames = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.names = DeclaredNames(self.data)
 
     def look_at(self, node: Node, unroll: str | None) -> None:
         """Note what a node is; ``unroll`` is what the pragma right before it says."""
         kind = node.type
+        self.names.look_at(node)
         if kind == "number_literal":
             if len(self.double_literals) < MAX_SITES and _DOUBLE.match(self.bytes_of(node)):
                 self.double_literals.append(self._token(node))
         elif kind in _ARITHMETIC:
-            if len(self.divisions) < MAX_SITES and _is_division(node):
-                self.divisions.append(self._token(node))
+            if len(self.division_nodes) < MAX_SITES and is_division(node):
+                self.division_nodes.append(node)
         elif kind in _LOOPS:
             if len(self.loops) < MAX_SITES:
                 self.loops.append(LoopSite(line=_line(node), last_line=_last_line(node), unroll=unroll))
         elif kind == "function_definition" and len(self.kernels) < MAX_SITES:
             self._function(node)
+
+    def divisions(self) -> tuple[Token, ...]:
+        """Divisions and remainders of what no declaration says to be floating-point numbers."""
+        return tuple(self._token(node) for node in self.division_nodes if not self.names.is_floating(node))
 
     def _token(self, node: Node) -> Token:
         # One byte more than the limit tells a text that was cut from one that ends there.
@@ -200,10 +210,3 @@ def _line(node: Node) -> int:
 
 def _last_line(node: Node) -> int:
     return node.end_point[0] + 1
-
-
-def _is_division(node: Node) -> bool:
-    operator, right = node.child_by_field_name("operator"), node.child_by_field_name("right")
-    if operator is None or right is None or operator.type not in {"/", "%", "/=", "%="}:
-        return False
-    return right.type != "number_literal"

@@ -27,7 +27,7 @@ def source_facts(path: str, text: str) -> SourceFacts:
     return SourceFacts(
         comments=comments,
         double_literals=tuple(patterns.double_literals),
-        divisions=tuple(patterns.divisions),
+        divisions=patterns.divisions(),
         loops=tuple(patterns.loops),
         kernels=tuple(patterns.kernels),
         launches=launch_places(tree) if b"<<<" in data else (),

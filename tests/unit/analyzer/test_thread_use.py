@@ -42,6 +42,14 @@ def test_the_size_of_the_block_where_newer_chips_keep_it(arch: str, block: str) 
     assert (use.flat, use.sized) == (True, True)
 
 
+def test_what_is_left_in_half_of_a_pair_is_nothing_that_is_read() -> None:
+    """As ptxas leaves it: the number that is stored is loaded on the only way on which it counts."""
+    text = FLAT.replace("R10", "R13").replace("load|", "@!P1 BRA after\nLDG.E.64 R12, [R2.64]\nafter:\nload|")
+    use = _use(text + "DADD R14, R12, 1\n@P1 STG.E.64 [R2.64], R14\n" + END)
+    assert (use.flat, use.roles) == (True, None)
+    assert _use(text.replace("LDG.E.64 R12", "LDG.E R12") + "STG.E [R2.64], R13\n" + END).roles is not None
+
+
 def test_a_loop_that_steps_by_the_grid() -> None:
     stride = """
         MOV R8, c[0x0][0x0]

@@ -573,6 +573,26 @@ def test_warps_that_wait_for_nobody_gain_nothing_from_an_sm_of_their_own() -> No
     assert estimate.high == pytest.approx((1 + RUN_TO_RUN) * estimate.paper)
 
 
+def test_few_warps_that_wait_for_nobody_are_to_share_their_loops() -> None:
+    """As 4 blocks of 256 threads, of which smaller blocks would make 8: most SMs stay without work."""
+    loop = """
+        MOV R10, RZ
+        again:
+        FFMA R8, R8, R2, R9 // 7
+        IADD3 R10, R10, 0x1, RZ // 7
+        ISETP.LT.AND P1, PT, R10, c[0x0][0x174], PT // 7
+        @P1 BRA again // 7
+        STG.E [R4.64], R8
+        EXIT
+    """
+    found = _match(block_increase, _launch(WAITING, INDEXED + loop, grid=4, block=256))
+    assert found.cure.startswith("Let several threads share what one does now in its loop")
+    assert "76 of 80 SMs have no work, and 8 blocks of 128 threads would leave 72" in found.advice
+    assert found.leads
+    assert found.parallel is None
+    assert "8 blocks" in _match(block_increase, _launch(WAITING, grid=4, block=256)).cure  # nothing to share
+
+
 def test_one_block_short_of_the_gpu_promises_next_to_nothing() -> None:
     context = _launch(ROWS, grid=79, block=512)
     found = _match(block_increase, context)
