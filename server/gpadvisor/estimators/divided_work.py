@@ -139,16 +139,17 @@ def lone_warp(context: KernelContext, profile: KernelProfile, launch_shape: Laun
     at_once = held * context.machine.sm.schedulers.value * share * (profile.device.sms or 1)
     if at_once > constants.ABOUT:
         return None
+    loop = _longest_loop(function)
     cure = (
-        "Divide the work of its loop among more threads: passes that need nothing of each other, "
-        "or parts of each pass"
+        f"Divide the work of the loop at {_place(function, loop)} among more threads: passes that need "
+        "nothing of each other, or parts of each pass"
     )
     return Match(
         title=f"one of {warps:,} warps does all of it: the others leave at once",
         cure=f"{cure}.",
         advice=f"{cure}. {at_once:.2f} warps are on the whole GPU at once, as counted.",
         regions=(),
-        static_sites=(_site(function, _longest_loop(function)),),
+        static_sites=(_site(function, loop),),
         leads=True,
         alone=True,
     )

@@ -232,6 +232,9 @@ def stands_in_for_shared(function: Function, indices: Sequence[int]) -> bool:
     return False
 
 
+_WRITES: Final = frozenset({OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
+
+
 def _loads(function: Function, index: int) -> bool:
     return function.instructions[index].info.opclass is OpcodeClass.LOAD
 
@@ -242,6 +245,14 @@ def loads_in_loop(function: Function, index: int) -> bool:
     return loop is not None and any(
         _loads(function, position) and is_global(function.instructions[position])
         for position in loop_indices(function, loop)
+    )
+
+
+def writes_in_loop(function: Function, index: int) -> bool:
+    """Whether the innermost loop around an instruction writes memory, so that no pass may run in vain."""
+    loop = function.innermost_loop(index)
+    return loop is not None and any(
+        function.instructions[position].info.opclass in _WRITES for position in loop_indices(function, loop)
     )
 
 

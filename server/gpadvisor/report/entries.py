@@ -105,8 +105,11 @@ def _first(entry: NumberedSuggestion) -> tuple[bool, float]:
 
 
 def _order(family: Family) -> tuple[float, float]:
-    """Most saved first; where next to nothing is, or nobody can tell, what takes most of the time."""
-    return -family.saved if family.saved >= SMALL_SHARE else 0.0, -(family.share or 0.0)
+    """Most saved first, all of it where what leads has no figure; else what takes most of the time."""
+    first = next((entry.suggestion for entry in family.entries), None)
+    open_end = first is not None and first.leads and first.speedup is None
+    saved = (family.share or 0.0) if open_end else family.saved
+    return -saved if saved >= SMALL_SHARE else 0.0, -(family.share or 0.0)
 
 
 def _elsewhere(family: Family, held: Mapping[int, Sequence[int]]) -> tuple[int, ...]:

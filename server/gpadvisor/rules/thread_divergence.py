@@ -25,8 +25,8 @@ its issue slot and its turn in the pipe even if no thread is left for it.
 - Where most threads have no element: a grid of `(n + threads - 1) / threads` blocks.
 - Where the edge of a tile is read from global memory: load it with the tile.
 - Sort or bin work items by the side they take or by how long they take.
-- Loops that a comparison of the data ends: test every n-th pass, with the loads of n passes in flight; or let
-  a thread that is done take its next item.
+- Loops that a comparison of the data ends: test every n-th pass, with the loads of n passes in flight
+  (where passes write, only load ahead); or let a thread that is done take its next item.
 - Short sides: compute both and select.
 
 ## Example
@@ -85,6 +85,7 @@ from gpadvisor.evidence.lanes import (
     passes_differ,
     stands_in_for_shared,
     threads_per_warp,
+    writes_in_loop,
 )
 from gpadvisor.evidence.oversized_grids import oversized
 from gpadvisor.evidence.queries import (
@@ -260,7 +261,10 @@ def _choice(context: KernelContext, profile: KernelProfile, idle: Idle) -> Choic
 def _early_exit(context: KernelContext, blame: Blame, idle: Idle, rows: Mask, text: str) -> Match:
     """A loop that each thread leaves by its data: until they have come, no later pass may load."""
     where = exit_by_data(idle.function, idle.worst)
-    cure = "Test every n-th pass only, with the loads of n passes in flight."
+    ahead = "the loads of n passes in flight"
+    cure = f"Test every n-th pass only, with {ahead}."
+    if writes_in_loop(idle.function, idle.worst):
+        cure = f"Have {ahead} before the first of them is tested."
     return Match(
         title="a loop that threads leave early waits in every pass for what it tests",
         cure=cure,

@@ -309,14 +309,25 @@ EXITS = """
 
 
 @pytest.mark.parametrize(
-    ("issue", "words"),
+    ("issue", "store", "words"),
     [
-        (30.0, "Test every n-th pass only, with the loads of n passes in flight"),
-        (80.0, "Let a thread that is done take its next item"),  # more loads than needed cost what is scarce
+        (30.0, "", "Test every n-th pass only, with the loads of n passes in flight"),
+        (
+            30.0,
+            "STG.E [R2.64], R8 // 8",
+            "Have the loads of n passes in flight before the first of them is tested",
+        ),
+        (
+            80.0,
+            "",
+            "Let a thread that is done take its next item",
+        ),  # more loads than needed cost what is scarce
     ],
 )
-def test_a_loop_that_the_data_end_is_not_one_of_different_lengths(issue: float, words: str) -> None:
-    code = listing(EXITS)
+def test_a_loop_that_the_data_end_is_not_one_of_different_lengths(
+    issue: float, store: str, words: str
+) -> None:
+    code = listing(EXITS.replace("IADD3 R5", f"{store}\nIADD3 R5"))
     rows = [
         Row("long_scoreboard", "thens", 300, 250, due_to="then", kind=DependencyClass.GLOBAL_MEMORY),
         Row("selected", "after", 100),
