@@ -24,6 +24,12 @@ CALLS: Final = {
     TANH: "tanhf(x)",
     "sinf/cosf": "sinf(x)",
 }
+BOTH: Final = """
+extern "C" __global__ void k(float* a, const float* b) {
+  float sine, cosine;
+  sincosf(b[threadIdx.x], &sine, &cosine);
+  a[threadIdx.x] = sine * cosine;
+}"""
 TEXT: Final = "\n".join(
     f'extern "C" __global__ void f{number}(float* a, const float* b, int n) {{\n'
     f"  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  float x = b[i], y = b[i + n];\n"
@@ -56,3 +62,13 @@ def test_fast_forms_do_without_what_the_compiler_leaves_out(arch: str) -> None:
 def test_fast_forms_are_no_library_math(arch: str) -> None:
     for function in _kernels(arch, "--use_fast_math").values():
         assert not math_sequences(function), function.name
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_of_sincosf_both_polynomials_go(arch: str) -> None:
+    (exact,), (fast,) = (
+        text_program(BOTH, arch, *options).functions for options in ((), ("--use_fast_math",))
+    )
+    whole = frozenset[int]().union(*(sequence.whole for sequence in math_sequences(exact)))
+    # What stays is more than the fast form by moves and constants of the path for rare arguments.
+    assert 0 <= code_length(exact) - len(whole) - (code_length(fast) - 3) <= 3, arch

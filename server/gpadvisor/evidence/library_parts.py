@@ -22,8 +22,9 @@ _LEADING: Final = ("-0.4999999701976776123", "-0.16666662693023681641")
 """First coefficients of the polynomials of cosine and sine, between which the quadrant selects."""
 _STEPS: Final = frozenset(
     {"FSEL", "FFMA", "FMUL", "FADD", "MOV", "IMAD", "HFMA2", "LOP3", "R2P", "IADD3", "VIADD", "IADD", "SEL"}
+    | {"ISETP"}
 )
-"""Opcodes of a polynomial; some of them move its constants."""
+"""Opcodes of a polynomial; some of them move its constants or test the quadrant."""
 
 
 def around(function: Function, rare: int) -> frozenset[int]:
@@ -111,7 +112,16 @@ def polynomials(function: Function, selects: Collection[int], taken: Collection[
             sign = _sign(function, select)
             if sign is not None:
                 found.append(_behind(function, sign, select - _WINDOW, taken))
+        elif _takes_either_sign(function.instructions[select]):
+            whole = _behind(function, select, select - _WINDOW, taken)
+            if all(any(number in function.instructions[i].operands for i in whole) for number in _LEADING):
+                found.append(whole)  # of sincosf(): both polynomials, between whose values it selects
     return found
+
+
+def _takes_either_sign(select: Instruction) -> bool:
+    value, negated = (operand.removesuffix(".reuse") for operand in select.operand_texts[1:3])
+    return negated == f"-{value}"
 
 
 def _sign(function: Function, select: int) -> int | None:

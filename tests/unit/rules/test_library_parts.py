@@ -37,6 +37,23 @@ def test_the_polynomial_of_a_sine_is_part_of_it(arch: str, sign: str) -> None:
     assert named == ALL | {"reduced"}  # neither the program's own sums
 
 
+def test_both_polynomials_of_sincosf_are_part_of_it() -> None:
+    code = listing(
+        REDUCTION + "square| FMUL R4, R8, R8\nodd| LOP3.LUT R9, R3, 0x1, RZ, 0xc0, !PT\n"
+        "isodd| ISETP.NE.U32.AND P0, PT, R9, 0x1, PT\nc1| FFMA R6, R4, R20, 0.041666727513074874878\n"
+        "s1| FFMA R7, R4, R21, -0.16666662693023681641\nc2| FFMA R6, R4, R6, -0.4999999701976776123\n"
+        "cube| FFMA R10, R4, R8, RZ\nc3| FFMA R6, R4, R6, 1\ns2| FFMA R7, R10, R7, R8\n"
+        "half| LOP3.LUT P1, RZ, R3, 0x2, RZ, 0xc0, !PT\nother| IADD3 R30, R30, 0x1, RZ\n"
+        "next| IADD3 R11, R3, 0x1, RZ\nhalf2| LOP3.LUT P2, RZ, R11, 0x2, RZ, 0xc0, !PT\n"
+        "sine| FSEL R12, R6, R7, !P0\ncosine| FSEL R13, R7, R6, !P0\n"
+        "signed| FSEL R12, R12, -R12, !P1\nsigned2| FSEL R13, R13, -R13, !P2\n"
+        "own| FFMA R31, R12, R13, R31\nEXIT"
+    )
+    (found,) = math_sequences(code.program.functions[0])
+    named = {tag for tag, (_, index) in code.tags.items() if index in found.whole}
+    assert named == code.tags.keys() - {"other", "own"}
+
+
 def test_a_polynomial_of_the_programs_own_is_none_of_a_sine() -> None:
     text = POLYNOMIAL.format(sign="sign| @P0 FFMA R2, R2, -1, RZ\n")
     assert not math_sequences(listing(text).program.functions[0])
