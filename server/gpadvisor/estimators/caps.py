@@ -147,16 +147,24 @@ class TimeLeft:
     busy_now: float  # U: the busiest unit works for this share of the time
     busy: float  # U': what the work of all units takes then
     waiting: float  # W: what is left of the time by the samples alone, 1 / S of the paper's equations
+    in_turn: tuple[float, float] = (
+        0.0,
+        0.0,
+    )  # a warp's loads, one after the other: from L2, from DRAM
 
     @property
     def apart(self) -> float:
         """Time if no wait that is left falls into the units' work: U' + (1 - U) W."""
-        return max(self.busy + (1 - self.busy_now) * self.waiting, constants.LEAST_TIME)
+        return max(self._sum, self.in_turn[1])
 
     @property
     def overlapped(self) -> float:
         """Time if the waits that are left and the units' work overlap: the longer of them."""
-        return max(self.busy, min(self.waiting, self.apart))
+        return max(self.busy, self.in_turn[0], min(self.waiting, self._sum))
+
+    @property
+    def _sum(self) -> float:
+        return max(self.busy + (1 - self.busy_now) * self.waiting, constants.LEAST_TIME)
 
     @property
     def expected(self) -> float:
@@ -170,6 +178,7 @@ def time_left(
     waiting: float,
     *,
     best: bool = False,
+    in_turn: tuple[float, float] = (0.0, 0.0),
 ) -> TimeLeft:
     """What a cure leaves of the run time: the work of the units, and the waits that are left.
 
@@ -181,10 +190,12 @@ def time_left(
         reduced_loads: loads that the cure lowers.
         waiting: share of the samples that is left, 1 / S of the paper's equations.
         best: the high end of a range.
+        in_turn: time for the loads of a warp, one after the other, which units hid that are less busy then.
     """
     busy_now = together(measured, (), best=True)
+    busy = min(busy_now, together(measured, reduced_loads, best=best))
     return TimeLeft(
-        busy_now=busy_now, busy=min(busy_now, together(measured, reduced_loads, best=best)), waiting=waiting
+        busy_now=busy_now, busy=busy, waiting=waiting, in_turn=in_turn if busy < busy_now else (0.0, 0.0)
     )
 
 

@@ -14,22 +14,16 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.errors import GpadvisorError
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import elapsed_cycles
-from gpadvisor.estimators.launches import shape
+from gpadvisor.estimators.latency import loads_in_turn
 from gpadvisor.estimators.utilisation import L1, L1_DATA, L1_REQUESTS, L1_TO_L2, L2, measured_loads
-from gpadvisor.evidence.accesses import is_global
 from gpadvisor.evidence.atomics import Atomic, atomics_of
 from gpadvisor.evidence.lanes import threads_per_warp
-from gpadvisor.evidence.measured import executed_warps
-from gpadvisor.evidence.queries import kernel_functions
-from gpadvisor.machine.timing import timing_of
 from gpadvisor.model.advice import MeasuredBound
 from gpadvisor.model.figures import percent
-from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import SECTOR_BYTES
 from gpadvisor.model.profile import KernelProfile
 
@@ -100,7 +94,7 @@ def without_contention(context: KernelContext, profile: KernelProfile, held: Con
     full = busiest_after(loads, ())
     elsewhere = busiest_after([load for load in loads if load.name not in ON_THE_WAY], ())
     busy, beside = (0.0 if entry is None else entry.load for entry in (full, elsewhere))
-    short, mean, long = _latency(context, profile)
+    short, mean, long = loads_in_turn(context, profile)
     shared = _in_shared_memory(profile, held.atomics)
     expected = float(np.linalg.norm([middle, beside, mean], constants.OVERLAP))
     return MeasuredBound(
@@ -142,31 +136,3 @@ def _in_shared_memory(profile: KernelProfile, atomics: Sequence[Atomic]) -> floa
     sms, cycles = profile.device.sms, elapsed_cycles(profile)
     turns = sum(atomic.warps * (atomic.meeting or 1.0) for atomic in atomics if atomic.words is not None)
     return turns / (sms * cycles) if sms and cycles else 0.0
-
-
-def _latency(context: KernelContext, profile: KernelProfile) -> tuple[float, float, float]:
-    """What a warp's loads take one after the other: from L2, from DRAM, and from DRAM at its slowest.
-
-    Loads of one pass of a loop are on their way together, so those count that a warp executes most often.
-    """
-    launch, sms, cycles = profile.launch, profile.device.sms, elapsed_cycles(profile)
-    held = shape(context, profile, launch.blocks, launch.threads_per_block)
-    warps = launch.blocks * math.ceil(launch.threads_per_block / threads_per_warp(profile))
-    try:
-        timing, _ = timing_of(context.program.arch)
-    except GpadvisorError:
-        return 0.0, 0.0, 0.0
-    if held is None or not held.fits or not sms or not cycles or not warps:
-        return 0.0, 0.0, 0.0
-    passes = max(
-        (
-            float(executed[index])
-            for function in kernel_functions(context.program, context.kernel)
-            if (executed := executed_warps(profile, function)) is not None
-            for index, instruction in enumerate(function.instructions)
-            if is_global(instruction) and instruction.info.opclass is OpcodeClass.LOAD
-        ),
-        default=0.0,
-    )
-    turns = passes / warps * max(1.0, held.waves(sms)) / cycles
-    return turns * timing.l2_cycles[0], turns * timing.dram_cycles[0], turns * timing.dram_cycles[1]

@@ -15,6 +15,7 @@ from gpadvisor.estimators.caps import Cap, TimeLeft, busiest_after, time_left, u
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import active_share, whole
 from gpadvisor.estimators.interval import wilson
+from gpadvisor.estimators.latency import loads_in_turn
 from gpadvisor.estimators.utilisation import active_loads
 from gpadvisor.model.advice import Adjustment, Estimate, Match, MeasuredBound, ReducedLoad, Utilisation
 from gpadvisor.model.figures import percent
@@ -89,8 +90,12 @@ def sampled_range(
     factor = factors(match.adjustments)
     measured, reduced = active_loads(context), (*match.reduced_loads, *reduced_loads)
 
+    in_turn = (0.0, 0.0)
+    if match.keeps_loads and context.profile is not None:
+        in_turn = loads_in_turn(context, context.profile)[:2]
+
     def left(value: float, *, best: bool = False) -> TimeLeft:
-        return time_left(measured, reduced, 1 / value, best=best)
+        return time_left(measured, reduced, 1 / value, best=best, in_turn=in_turn)
 
     ends = [value for end in (factor.low, factor.high) for value in _with_chance(total, removable(end))]
     middle = left(speedup(total, removable(factor.expected)))
@@ -132,6 +137,12 @@ def _say_units(
         text += f", then units work {percent(time_left.busy, 0)} of the present time"
         if after.unit is not busiest.unit:
             text += f" ({unit_text(after.unit)})"
+    if time_left.busy < min(time_left.in_turn[0], time_left.apart):
+        first, last = time_left.in_turn
+        text += (
+            f", and the loads of a warp, one after the other, take {percent(first, 0)} (L2) to "
+            f"{percent(last, 0)} (DRAM)"
+        )
     result.reasons.append(
         f"{text}: time left is {time_left.busy:.3f} + (1 - {time_left.busy_now:.3f}) x "
         f"{time_left.waiting:.3f} = {time_left.apart:.3f} if waits and work do not overlap, "

@@ -80,6 +80,8 @@ def loads_left(profile: KernelProfile, traffic: Traffic) -> tuple[ReducedLoad, .
             if resource in inwards:
                 sent = traffic.sent_left(moved)
                 remaining, best = min(remaining, sent), min(best, sent)
+            share = 1.0 if resource == DRAM else traffic.global_share(profile)
+            remaining, best = (1 - share * (1 - left) for left in (remaining, best))
             result.append(ReducedLoad(resource=resource, remaining=remaining, remaining_best=best))
     return tuple(result)
 

@@ -20,16 +20,20 @@ from gpadvisor.model.program import Function, Program
 # Nsight Compute's names, the same from 2021 to 2026; 2020 had no "theoretical" in two of them.
 _SECTORS: Final = "memory_l2_theoretical_sectors_global"
 _IDEAL_SECTORS: Final = "memory_l2_theoretical_sectors_global_ideal"
+_LOCAL: Final = "memory_l2_theoretical_sectors_local"
 _FORMER: Final = {
     _SECTORS: "memory_l2_sectors_global",
     _IDEAL_SECTORS: "memory_l2_sectors_global_ideal",
+    _LOCAL: "memory_l2_sectors_local",
 }
 _TAGS: Final = "memory_l1_tag_requests_global"
 SHARED_PASSES: Final = "memory_l1_wavefronts_shared"
 _IDEAL_SHARED: Final = "memory_l1_wavefronts_shared_ideal"
+_COUNTED: Final = (_SECTORS, _IDEAL_SECTORS, _LOCAL, _TAGS, SHARED_PASSES, _IDEAL_SHARED)
 _L1_MISSES: Final = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_miss.sum"
 _L1_STORES: Final = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
 _L2_FROM_L1: Final = ("lts__t_sectors_srcunit_tex.sum", "lts__t_sectors.sum")
+_L1_HITS: Final = "l1tex__t_sector_hit_rate.pct"
 _DRAM: Final = ("dram__sectors_read.sum", "dram__sectors_write.sum")
 
 _WASTEFUL: Final = 1.05
@@ -51,6 +55,7 @@ class Traffic:
     requested: Mapping[Place, float]  # sectors, of the scattered ones
     stored: float = 0.0  # of the global sectors those that are written
     ideal_stored: float = 0.0
+    local: float = 0.0  # sectors of local memory requested
     stores: Collection[Place] = ()  # of the scattered ones
 
     @property
@@ -98,15 +103,24 @@ class Traffic:
     def l1_wavefronts(self) -> float:
         """Passes through the L1 data stage: one for each tag, or line where tags were not counted."""
         lines = self.sectors / SECTORS_PER_LINE
-        return max(lines, self.tags or 0.0) + self.wavefronts_shared
+        return max(lines, self.tags or 0.0) + self._other_wavefronts + self.wavefronts_shared
 
     @property
     def ideal_l1_wavefronts(self) -> float:
         """The same with the fewest sectors: at least one for each request."""
         lines = self.ideal_sectors / SECTORS_PER_LINE
-        if self.tags is None or self.requests is None:
-            return min(lines, self.l1_wavefronts) + self.ideal_wavefronts_shared
-        return min(max(lines, self.requests), self.l1_wavefronts) + self.ideal_wavefronts_shared
+        if self.tags is not None and self.requests is not None:
+            lines = max(lines, self.requests)
+        return (
+            min(lines, self.l1_wavefronts - self._other_wavefronts)
+            + self._other_wavefronts
+            + self.ideal_wavefronts_shared
+        )
+
+    @property
+    def _other_wavefronts(self) -> float:
+        """Passes for local memory."""
+        return self.local / SECTORS_PER_LINE
 
     def sent_left(self, moved: float) -> float:
         """Of what L1 sends to L2 the share that the fewest sectors leave: data written, requests for lines.
@@ -120,12 +134,21 @@ class Traffic:
         return min(1.0, fewest / sent) if sent else 1.0
 
     def l2_sectors(self, profile: KernelProfile) -> float | None:
-        """Global sectors that went on to L2: loads that missed and all stores."""
+        """Global sectors that went on to L2: loads that missed and all stores, by what was counted."""
         misses = profile.metric(_L1_MISSES)
         if misses is not None:
             return misses + (profile.metric(_L1_STORES) or 0.0)
-        values = map(profile.metric, _L2_FROM_L1)
-        return next((value for value in values if value is not None), None)
+        counted = next((value for name in _L2_FROM_L1 if (value := profile.metric(name)) is not None), None)
+        hits = profile.metric(_L1_HITS)
+        if counted is not None or hits is None:
+            return counted
+        return min(self.sectors, self.stored + (1 - hits / 100) * self.sectors)
+
+    def global_share(self, profile: KernelProfile) -> float:
+        """Of what went on to L2 the share that is not local memory's."""
+        moved, hits = self.l2_sectors(profile), profile.metric(_L1_HITS)
+        local = self.local * (1 - (hits or 0.0) / 100)
+        return moved / (moved + local) if moved else 1.0
 
     def dram_sectors(self, profile: KernelProfile) -> float | None:
         """Sectors read from and written to DRAM."""
@@ -150,9 +173,7 @@ def _name(profile: KernelProfile, name: str) -> str:
 
 def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Traffic | None:
     """What the report counted; None where it has neither sectors nor shared wavefronts by instruction."""
-    names = {
-        name: _name(profile, name) for name in (_SECTORS, _IDEAL_SECTORS, _TAGS, SHARED_PASSES, _IDEAL_SHARED)
-    }
+    names = {name: _name(profile, name) for name in _COUNTED}
     if not {names[_SECTORS], names[SHARED_PASSES]}.intersection(profile.pc_metrics):
         return None
     sums = dict.fromkeys(names, 0.0)
@@ -206,6 +227,7 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
         requested=requested,
         stored=stored,
         ideal_stored=ideal_stored if ideal_known else stored,
+        local=sums[_LOCAL],
         stores=stores.intersection(scattered),
     )
 

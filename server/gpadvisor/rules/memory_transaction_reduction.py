@@ -201,6 +201,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched.all)),
         adjustments=_adjustments(matched, traffic),
         reduced_loads=() if traffic is None else loads_left(profile, traffic),
+        keeps_loads=True,
         actionable=place is not None,
         remedies=(Remedy.KEEP_ELEMENT,) if place in repeated else (),
     )

@@ -222,6 +222,15 @@ def test_sectors_of_the_naive_gemm() -> None:
     assert 1 / time_left(measured, reduced, 1 / 4.56, best=True).busy == pytest.approx(1 / 0.1194)
 
 
+def test_loads_one_after_the_other_take_their_time_once_the_unit_that_hid_them_is_free() -> None:
+    """As 16 blocks whose threads each read a row: 7.6x by the sectors alone, 1.13x measured."""
+    measured = utilisations(made.profile(NAIVE_GEMM))
+    reduced = [ReducedLoad(resource="L1 data", remaining=0.1, remaining_best=0.1)]
+    found = time_left(measured, reduced, 0.5, in_turn=(0.2, 0.4))
+    assert (found.overlapped, found.apart) == (0.2, 0.4)
+    assert time_left(measured, (), 0.5, in_turn=(2.0, 4.0)) == time_left(measured, (), 0.5)
+
+
 def test_idle_units_leave_the_papers_value() -> None:
     for waiting in (0.25, 1.0, 1.2):
         found = time_left((), (), waiting)

@@ -11,7 +11,11 @@ from gpadvisor.evidence.traffic import kernel_traffic
 
 SECTORS = "memory_l2_theoretical_sectors_global"
 CODE = "load| LDG.E R2, [R6.64]\nstore| STG.E [R8.64], R2\nEXIT"
-COUNTED = {SECTORS: {"load": 400.0, "store": 3200.0}, f"{SECTORS}_ideal": {"load": 400.0, "store": 400.0}}
+Counted = dict[str, dict[str, float]]
+COUNTED: Counted = {
+    SECTORS: {"load": 400.0, "store": 3200.0},
+    f"{SECTORS}_ideal": {"load": 400.0, "store": 400.0},
+}
 BEHIND_L1 = {
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_miss.sum": 400.0,
     "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": 3200.0,
@@ -19,9 +23,11 @@ BEHIND_L1 = {
 PERCENT = ".avg.pct_of_peak_sustained_elapsed"
 
 
-def _left(loads: dict[str, float]) -> dict[str, float]:
-    metrics = BEHIND_L1 | {name + PERCENT: percent for name, percent in loads.items()}
-    context = context_of(listing(CODE), (), pc_metrics=COUNTED, metrics=metrics)
+def _left(
+    loads: dict[str, float], behind: dict[str, float] = BEHIND_L1, counted: Counted = COUNTED
+) -> dict[str, float]:
+    metrics = behind | {name + PERCENT: percent for name, percent in loads.items()}
+    context = context_of(listing(CODE), (), pc_metrics=counted, metrics=metrics)
     assert context.profile is not None
     traffic = kernel_traffic(context.program, context.kernel, context.profile)
     assert traffic is not None
@@ -40,3 +46,18 @@ def test_all_sectors_count_where_another_part_of_l2_is_full() -> None:
     assert left["L2"] == pytest.approx(800 / 3600)
     assert left["L1 to L2"] == left["L2"]
     assert _left({"lts__throughput": 85.0})["L2"] == pytest.approx(800 / 3600)
+
+
+def test_without_the_tables_of_memory_the_hit_rate_of_l1_tells_what_goes_on_to_l2() -> None:
+    """As in reports of the detailed set: stores, and the share of all sectors that L1 had not."""
+    left = _left({"lts__throughput": 85.0}, {"l1tex__t_sector_hit_rate.pct": 90.0})
+    assert left["L2"] == pytest.approx(800 / (3200 + 360))
+    assert "L2" not in _left({"lts__throughput": 85.0}, {})
+
+
+def test_what_local_memory_moves_stays() -> None:
+    """As in a kernel whose arrays fit no registers: they load L1 and L2 beside the scattered stores."""
+    counted = {**COUNTED, "memory_l2_theoretical_sectors_local": {"load": 3600.0}}
+    left = _left({"lts__throughput": 85.0}, counted=counted)
+    assert left["L2"] == pytest.approx((800 + 3600) / (3600 + 3600))
+    assert left["L1 data"] == pytest.approx((800 + 3600) / (3600 + 3600))
