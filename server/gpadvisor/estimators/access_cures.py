@@ -18,16 +18,15 @@ from gpadvisor.evidence.access_shapes import (
     AccessShape,
     Lie,
     access_shape,
-    conflict,
     distance_of_runs,
     feeds_tensor_cores,
     scattered_by_swap,
     widest_aligned,
-    widest_shared,
 )
 from gpadvisor.evidence.accesses import is_atomic, is_global, is_shared
 from gpadvisor.evidence.addresses import Neighbours, neighbours
 from gpadvisor.evidence.arrays import same_array
+from gpadvisor.evidence.banks import Conflict, conflict, widest_shared
 from gpadvisor.evidence.callers import is_chosen_by_callers_data, is_searched
 from gpadvisor.evidence.library_code import in_library_loop
 from gpadvisor.evidence.measured import Values, executed_warps, shared_bytes
@@ -83,9 +82,27 @@ def _cures_by_counts(context: KernelContext, profile: KernelProfile, traffic: Tr
     result = {}
     for place in islice(traffic.scattered, LOOKED):
         result[place] = _cure_of_scattered(context, profile, traffic, place)
-    for place in islice(traffic.conflicting, LOOKED):
+    return {**result, **_cures_of_conflicts(context, profile, list(islice(traffic.conflicting, LOOKED)))}
+
+
+def _cures_of_conflicts(context: KernelContext, profile: KernelProfile, places: list[Place]) -> Cures:
+    """By place; what the addresses of one do not show, those of another of its function may."""
+    result: dict[Place, str] = {}
+    shown: dict[FunctionId, str] = {}
+    for place in places:
         result[place] = cure_of_conflict(context, profile, place)
-    return result
+        if result[place] and _conflict(context, profile, place) is not None:
+            shown.setdefault(place[0], result[place])
+    return {
+        place: shown.get(place[0], cure) if cure and _conflict(context, profile, place) is None else cure
+        for place, cure in result.items()
+    }
+
+
+def _conflict(context: KernelContext, profile: KernelProfile, place: Place) -> Conflict | None:
+    """What the addresses show."""
+    found = conflict(context.program.functions[place[0]], place[1], context.program.form, profile.launch)
+    return found if isinstance(found, Conflict) else None
 
 
 _BY_ROWS: Final = (
@@ -309,34 +326,47 @@ def cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Plac
     if bank_conflict is Lie.BY_DATA:
         return ""
     where = line_text(function, index)
-    widest = widest_shared(function)
     if bank_conflict is None or isinstance(bank_conflict, Lie):
+        widest = widest_shared(function)
         lost = _lost_blocks(context, profile, widest / BANK_ROW_BYTES)
         return f"pad the rows of the array at {where} by {widest} bytes or swizzle the index{lost}"
     if bank_conflict.pad is not None and bank_conflict.row is None:
         return (
-            f"pad the rows of the array at {where} by {bank_conflict.pad} bytes or swizzle the index: "
-            "neighbouring threads are in different rows"
+            f"pad the rows of the array at {where} by {bank_conflict.pad} bytes: neighbouring threads are in "
+            "different rows"
         )
     if bank_conflict.pad is not None and bank_conflict.row is not None:
         lost = _lost_blocks(context, profile, bank_conflict.pad / bank_conflict.row)
-        array = (
-            f"pad each row of {bank_conflict.row} bytes of the array at {where} by {bank_conflict.pad} bytes"
-        )
-        if bank_conflict.several:
-            array = (
-                f"pad the array at {where} by {bank_conflict.pad} bytes after each {bank_conflict.row}, "
-                "a row or several,"
-            )
-        turns = f"so that {bank_conflict.turns} turns of a warp become {bank_conflict.after}{lost}"
-        return f"{array} or swizzle the index, {turns}"
+        return f"{_padding(bank_conflict, bank_conflict.row, bank_conflict.pad, where)}{lost}"
     width = function.instructions[index].width_bytes or _WORD_BYTES
-    if bank_conflict.distance is None:
-        return f"swizzle the index at {where}: padding its rows does not part the banks"
-    return (
-        f"let neighbouring threads take neighbouring elements of {width} bytes at {where}: they are "
-        f"{bank_conflict.distance} bytes apart within a row, where padding does not help"
+    if bank_conflict.distance is not None:
+        return (
+            f"let neighbouring threads take neighbouring elements of {width} bytes at {where}: they are "
+            f"{bank_conflict.distance} bytes apart within a row, where padding does not help"
+        )
+    why = (
+        "of the distances between threads, which a loop halves, no one padding cures most"
+        if bank_conflict.halved
+        else "no one padding parts the banks of most accesses to that array"
     )
+    return f"swizzle the index at {where}: {why}"
+
+
+def _padding(found: Conflict, row: int, pad: int, where: str) -> str:
+    """Where padding goes, and what it brings."""
+    of_warp = f"{found.turns} turns of a warp"
+    if found.flat:
+        over = ", over all distances that the loop halves," if found.halved else ""
+        return (
+            f"insert {pad} bytes after every {row} of the array at {where}, so that{over} {of_warp} become "
+            f"{found.after}"
+        )
+    array = (
+        f"pad the array at {where} by {pad} bytes after each {row}, a row or several,"
+        if found.several
+        else f"pad each row of {row} bytes of the array at {where} by {pad} bytes,"
+    )
+    return f"{array} so that {of_warp} become {found.after}"
 
 
 def _lost_blocks(context: KernelContext, profile: KernelProfile, share: float) -> str:

@@ -25,8 +25,9 @@ from gpadvisor.estimators.utilisation import (
     TEXTURE,
     utilisations,
 )
-from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, shared_passes
+from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape
 from gpadvisor.evidence.accesses import is_global, is_memory, is_shared
+from gpadvisor.evidence.banks import shared_passes
 from gpadvisor.evidence.queries import kernel_function
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import MemorySpace, OpcodeClass

@@ -3,33 +3,31 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 
-from gpadvisor.evidence.accesses import is_global, is_shared
+from gpadvisor.evidence.accesses import is_global
 from gpadvisor.evidence.addresses import Neighbours
-from gpadvisor.evidence.lane_values import Lanes, LaneValues
+from gpadvisor.evidence.lane_values import Carried, Lanes, LaneValues
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import OpcodeClass, Register
 from gpadvisor.model.kind import Kind
-from gpadvisor.model.machine import BANK_BYTES, BANK_ROW_BYTES, BANKS, SECTOR_BYTES, WARP, CodeForm
+from gpadvisor.model.machine import BANK_BYTES, SECTOR_BYTES, WARP, CodeForm
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
 
 _PASSING: Final = frozenset({"MOVM", "PRMT", "MOV"})
-_ARGUMENTS: Final = (0x1000, 0x3000)
+ARGUMENTS: Final = (0x1000, 0x3000)
 """Two numbers for what is not known: what moves with them is a row's length, what stays a constant."""
 _ODD_ARGUMENT: Final = 1021
 """A prime for each argument: products of them are never a multiple of 2^32, which would be no distance."""
-_MATRIX_ROW_BYTES: Final = 16
+MATRIX_ROW_BYTES: Final = 16
 """What the address of each thread stands for in LDSM."""
-_OFFSET: Final = re.compile(r"(?<!c)(?<!desc)\[(\w+(?:\.\w+)?(?:\+UR\d+)?)(?:\+?(-?0x[0-9a-f]+))?\]")
 
 
 class Lie(Kind):
@@ -56,16 +54,16 @@ def access_shape(
     function: Function, index: int, form: CodeForm, launch: Launch, *, swapped: bool = False
 ) -> AccessShape:
     """How the threads of a block's first warp access memory; also as with threadIdx.x and .y swapped."""
-    width = _width(function, index)
+    width = access_width(function, index)
     first, second = (
-        _addresses(function, index, form, launch, argument, swapped=swapped) for argument in _ARGUMENTS
+        lane_addresses(function, index, form, launch, argument, swapped=swapped) for argument in ARGUMENTS
     )
     if first is None or second is None:
         return AccessShape(Lie.UNKNOWN)
     if isinstance(first, Lie) or isinstance(second, Lie):
         return AccessShape(first if isinstance(first, Lie) else Lie.UNKNOWN)
-    steps, second_steps = _steps(first), _steps(second)
-    run = _run(steps)
+    steps, second_steps = steps_of(first), steps_of(second)
+    run = run_of(steps)
     if run == 1:
         return AccessShape(Lie.UNKNOWN)
     distance = abs(int(steps[0]))
@@ -119,18 +117,20 @@ def _is_spread(shape: AccessShape) -> bool:
     return shape.lie in {Lie.ROWS, Lie.APART} and shape.distance >= SECTOR_BYTES
 
 
-def _width(function: Function, index: int) -> int:
+def access_width(function: Function, index: int) -> int:
+    """Bytes at each address of an access."""
     instruction = function.instructions[index]
-    return _MATRIX_ROW_BYTES if instruction.opcode == "LDSM" else instruction.width_bytes or BANK_BYTES
+    return MATRIX_ROW_BYTES if instruction.opcode == "LDSM" else instruction.width_bytes or BANK_BYTES
 
 
-def _steps(addresses: Lanes) -> Lanes:
+def steps_of(addresses: Lanes) -> Lanes:
+    """Bytes from each thread's address to that of the next one, with a sign."""
     steps = np.diff(addresses)
     return (steps + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 @lru_cache(maxsize=4096)
-def _addresses(
+def lane_addresses(
     function: Function,
     index: int,
     form: CodeForm,
@@ -139,8 +139,21 @@ def _addresses(
     *,
     shared: bool = False,
     swapped: bool = False,
+    carried: Carried | None = None,
 ) -> Lanes | Lie | None:
-    values = _values(function, form, launch, argument, swapped=swapped)
+    """The addresses of an access, or what keeps them from being known; None where it has none.
+
+    Args:
+        function: with the access.
+        index: of the access.
+        form: of the code.
+        launch: whose first warp is looked at.
+        argument: stands for what is not known.
+        shared: whether the first of two addresses is meant, as of an asynchronous copy.
+        swapped: whether threadIdx.x and threadIdx.y are.
+        carried: a value to look at in place of that of a loop's first pass.
+    """
+    values = _values(function, form, launch, argument, swapped=swapped, carried=carried)
     value = values.address(index, first=shared)
     if value is None:
         return None
@@ -151,89 +164,29 @@ def _addresses(
 
 @lru_cache(maxsize=16)
 def _values(
-    function: Function, form: CodeForm, launch: Launch, argument: int, *, swapped: bool = False
+    function: Function,
+    form: CodeForm,
+    launch: Launch,
+    argument: int,
+    *,
+    swapped: bool = False,
+    carried: Carried | None = None,
 ) -> LaneValues:
-    return LaneValues(function, form, launch, argument, swapped=swapped)
+    return LaneValues(function, form, launch, argument, swapped=swapped, carried=carried)
 
 
 def holds_loaded(function: Function, index: int, register: Register, form: CodeForm, launch: Launch) -> bool:
     """Whether threads have loaded, each for itself, what a register holds before an instruction."""
-    value = _values(function, form, launch, _ARGUMENTS[0]).register(index, register)
+    value = _values(function, form, launch, ARGUMENTS[0]).register(index, register)
     return value.lanes is None and value.loaded
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
-    """An access to shared memory in which threads of a warp go to different words of one bank."""
-
-    turns: int  # that it takes for a warp
-    row: int | None = None  # bytes of the rows that these threads are in; None where an argument decides
-    pad: int | None = None  # bytes at the end of each row that part most of them; None where no padding does
-    after: int | None = None  # turns with that padding
-    several: bool = False  # whether ``row`` may be several of the array's: threads access shorter steps, too
-    distance: int | None = None  # in bytes between neighbouring threads where they share banks within a row
-
-
-def conflict(function: Function, index: int, form: CodeForm, launch: Launch) -> Conflict | Lie | None:
-    """What shares banks in an access to shared memory; None where that is not known.
-
-    A padding is a multiple of the widest access to shared memory in the function, so that all stay aligned.
-    """
-    addresses = _addresses(function, index, form, launch, _ARGUMENTS[0], shared=True)
-    if addresses is None or isinstance(addresses, Lie):
-        return addresses
-    width = _width(function, index)
-    turns = _turns(addresses, width)
-    if turns <= max(1, WARP * width // (BANK_ROW_BYTES)):
-        return None
-    run = _run(_steps(addresses))
-    pairs = list(_sharing(addresses, width))
-    within = [
-        abs(int(addresses[1] - addresses[0]))
-        for lane, other_lane in pairs
-        if lane // run == other_lane // run
-    ]
-    if run > 1 and within and 0 < within[0] < BANK_ROW_BYTES:
-        return Conflict(turns=turns, distance=within[0])
-    between = min(abs(int(addresses[lane] - addresses[other_lane])) for lane, other_lane in pairs)
-    (row, several), step = _row(function, index, between), widest_shared(function)
-    start = addresses - addresses.min()
-    after = {pad: _turns(start + start // row * pad, width) for pad in range(step, 4 * step + 1, step)}
-    pad = min(after, key=lambda padding: (after[padding], padding))
-    if after[pad] >= turns:
-        return Conflict(turns=turns)
-    other_addresses = _addresses(function, index, form, launch, _ARGUMENTS[1], shared=True)
-    same_steps = isinstance(other_addresses, np.ndarray) and bool(
-        (_steps(other_addresses) == _steps(addresses)).all()
-    )
-    row_of_array = row if same_steps else None
-    return Conflict(turns=turns, row=row_of_array, pad=pad, after=after[pad], several=several)
-
-
-def shared_passes(function: Function, index: int, form: CodeForm, launch: Launch) -> tuple[int, int] | None:
-    """Passes through shared memory that a warp's access takes, and the fewest for its words.
-
-    Wide accesses go half a warp at a time. None where the addresses are not known.
-    """
-    addresses = _addresses(function, index, form, launch, _ARGUMENTS[0], shared=True)
-    if addresses is None or isinstance(addresses, Lie):
-        return None
-    width, turns, fewest = _width(function, index), 0, 0
-    together = WARP if width <= BANK_BYTES else WARP // 2
-    for start in range(0, WARP, together):
-        words = {word for lane in range(start, start + together) for word in _words(addresses, lane, width)}
-        turns += int(np.bincount([word % BANKS for word in words], minlength=BANKS).max())
-        fewest += -(-len(words) // BANKS)
-    return turns, fewest
 
 
 def words_of_a_warp(function: Function, index: int, form: CodeForm, launch: Launch) -> int | Lie | None:
     """Different words that the threads of a warp access; None where the addresses are not known."""
-    addresses = _addresses(function, index, form, launch, _ODD_ARGUMENT)
+    addresses = lane_addresses(function, index, form, launch, _ODD_ARGUMENT)
     if addresses is None or isinstance(addresses, Lie):
         return addresses
-    width = _width(function, index)
-    return len({word for lane in range(WARP) for word in _words(addresses, lane, width)[:1]})
+    return len({*(addresses // BANK_BYTES).tolist()})
 
 
 def sectors_of_a_warp(
@@ -243,17 +196,17 @@ def sectors_of_a_warp(
 
     None where the addresses are not known.
     """
-    addresses = _addresses(function, index, form, launch, _ARGUMENTS[0])
+    addresses = lane_addresses(function, index, form, launch, ARGUMENTS[0])
     if addresses is None or isinstance(addresses, Lie):
         return None
-    width, places = _width(function, index), {*addresses.tolist()}
+    width, places = access_width(function, index), {*addresses.tolist()}
     sectors = {end // SECTOR_BYTES for first in places for end in (first, first + width - 1)}
     return len(sectors), len(places) * width / SECTOR_BYTES
 
 
 def is_for_one_thread(function: Function, index: int, form: CodeForm, launch: Launch) -> bool:
     """Whether an instruction is behind a comparison that holds, or fails, for one thread alone."""
-    values, block = _values(function, form, launch, _ARGUMENTS[0]), function.block_of[index]
+    values, block = _values(function, form, launch, ARGUMENTS[0]), function.block_of[index]
     block_id = function.idom[block]
     while block_id is not None:
         branch, ways = function.blocks[block_id].end - 1, function.blocks[block_id].successors
@@ -285,45 +238,11 @@ def _reaches(function: Function, start: int, target: int) -> bool:
     return target in visited
 
 
-def _run(steps: Lanes) -> int:
+def run_of(steps: Lanes) -> int:
     """Threads after which the distance between them changes, where it does so regularly; 1 where not."""
     run = int(np.argmax(steps != steps[0])) + 1 if (steps != steps[0]).any() else WARP
     inside = np.arange(1, WARP) % run != 0
     return 1 if WARP % run or (steps[inside] != steps[0]).any() else run
-
-
-def _row(function: Function, index: int, between: int) -> tuple[int, bool]:
-    """The length of a row where threads are ``between`` bytes apart: a thread may have several of its own.
-
-    And whether it may be several rows: of steps shorter than all banks nobody knows what they are.
-    """
-    match = _OFFSET.search(function.instructions[index].operands)
-    block = function.blocks[function.block_of[index]]
-    offsets = {
-        int(offset_match[2] or "0", 16)
-        for instruction in function.instructions[block.start : block.end]
-        if match is not None and is_shared(instruction)
-        for offset_match in _OFFSET.finditer(instruction.operands)
-        if offset_match[1] == match[1]
-    }
-    apart = {abs(offset - second) for offset in offsets for second in offsets}
-    row = min(
-        (row_bytes for row_bytes in apart if row_bytes >= BANK_ROW_BYTES and between % row_bytes == 0),
-        default=between,
-    )
-    return row, row != between and any(row_bytes % row for row_bytes in apart)
-
-
-def widest_shared(function: Function) -> int:
-    """Bytes that padding must be a multiple of: the widest access, or a row of a fragment."""
-    return max(
-        (
-            _MATRIX_ROW_BYTES if instruction.info.opclass is OpcodeClass.TENSOR else _width(function, index)
-            for index, instruction in enumerate(function.instructions)
-            if is_shared(instruction) or instruction.info.opclass is OpcodeClass.TENSOR
-        ),
-        default=BANK_BYTES,
-    )
 
 
 def feeds_tensor_cores(function: Function, index: int) -> bool:
@@ -356,33 +275,3 @@ def _readers_for_tensor_cores(function: Function) -> Mapping[Register, Sequence[
             for read in dict.fromkeys(instruction.uses):
                 result.setdefault(read, []).append(use)
     return result if needed else {}
-
-
-def _turns(addresses: Lanes, width: int) -> int:
-    """Passes through shared memory: the threads that fill the banks at a time, each bank one word a pass."""
-    total = 0
-    for start in range(0, WARP, _together(width)):
-        words = {
-            word for lane in range(start, start + _together(width)) for word in _words(addresses, lane, width)
-        }
-        total += int(np.bincount([word % BANKS for word in words], minlength=BANKS).max())
-    return total
-
-
-def _together(width: int) -> int:
-    """Threads whose accesses fill the banks."""
-    return WARP // max(1, width // BANK_BYTES)
-
-
-def _words(addresses: Lanes, lane: int, width: int) -> range:
-    first = int(addresses[lane]) // BANK_BYTES
-    return range(first, first + max(1, width // BANK_BYTES))
-
-
-def _sharing(addresses: Lanes, width: int) -> Iterator[tuple[int, int]]:
-    """Threads that go to different words of one bank at a time."""
-    for lane in range(WARP):
-        for other_lane in range(lane + 1, (lane // _together(width) + 1) * _together(width)):
-            mine, theirs = _words(addresses, lane, width), _words(addresses, other_lane, width)
-            if mine != theirs and {word % BANKS for word in mine} & {word % BANKS for word in theirs}:
-                yield lane, other_lane

@@ -31,8 +31,7 @@ from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
 
 _MASK: Final = (1 << 32) - 1
-_DEEPEST: Final = 200
-"""Instructions behind each other that are followed; the recursion of Python ends not far above."""
+_DEEPEST: Final = 200  # instructions behind each other; the recursion of Python ends not far above
 _REGISTER: Final = re.compile(r"(U?R)(\d+)\Z")
 _CONSTANT: Final = re.compile(r"c\[0x0\]\[0x([0-9a-f]+)\]\Z")
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+\Z")
@@ -40,6 +39,7 @@ _PREDICATE: Final = re.compile(r"!?U?P(\d|T)\Z")
 _LOADS: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.ATOMIC, OpcodeClass.SHUFFLE, OpcodeClass.TENSOR})
 
 Lanes = NDArray[np.int64]
+Carried = tuple[frozenset[tuple[int, Register]], int]  # what writes it from pass to pass, and the value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +136,14 @@ class LaneValues:
     """The values of one function's registers in the first warp of a block."""
 
     def __init__(
-        self, function: Function, form: CodeForm, launch: Launch, argument: int, *, swapped: bool = False
+        self,
+        function: Function,
+        form: CodeForm,
+        launch: Launch,
+        argument: int,
+        *,
+        swapped: bool = False,
+        carried: Carried | None = None,
     ) -> None:
         """Look nothing up yet.
 
@@ -146,13 +153,15 @@ class LaneValues:
             launch: its blocks.
             argument: stands for whatever all threads share and nobody knows.
             swapped: whether threadIdx.x and threadIdx.y have changed places in the source.
+            carried: a value to look at in place of that of the first pass.
         """
         self._function = function
         self._argument = argument
         self._standing: dict[object, int] = {}
         self._reaching = function.reaching
         self._writers = _writers_by_read(function)
-        self._known: dict[tuple[int, Register], LaneValue | None] = {}
+        carriers, value = carried or ((), 0)
+        self._known: dict[tuple[int, Register], LaneValue | None] = dict.fromkeys(carriers, _same(value))
         self._depth = 0
         lane = np.arange(WARP, dtype=np.int64)
         x, y, z = (max(1, size) for size in launch.block)
@@ -160,9 +169,8 @@ class LaneValues:
         axes = (along_y, along_x) if swapped else (along_x, along_y)
         self._special = dict(zip(_SPECIAL, (*axes, lane // (x * y) % z, lane), strict=True))
         block, grid = form.block_size_at, form.grid_size_at
-        sizes = [*zip((block + 4 * axis for axis in range(3)), launch.block, strict=True)]
-        sizes += zip((grid + 4 * axis for axis in range(3)), launch.grid, strict=True)
-        self._constants = dict(sizes)
+        self._constants = dict(zip((block + 4 * axis for axis in range(3)), launch.block, strict=True))
+        self._constants.update(zip((grid + 4 * axis for axis in range(3)), launch.grid, strict=True))
 
     def operand(self, index: int, text: str) -> LaneValue:
         """What an operand of an instruction holds before it."""

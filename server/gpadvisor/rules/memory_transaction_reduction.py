@@ -20,9 +20,11 @@ access.
 
 - Let neighbouring threads access neighbouring addresses: swap indices or loops, or change an array of
   structures to a structure of arrays. Where one side of a copy must be strided, go through shared memory.
-- Bank conflicts between rows: pad the row of a shared array by one element, or by as much as its widest
-  access, or swizzle the index. Within a row padding does not help: let neighbouring threads take neighbouring
-  elements.
+- Bank conflicts between rows: pad the row of a shared array by as many bytes as are told, of all paddings up
+  to the 32 banks the smallest with the fewest turns over all accesses of that array that can be followed, as
+  what parts one may bring another together. Into an array of one dimension insert bytes after every so many.
+  Where no one padding helps most, swizzle the index. Within a row padding does not help: let neighbouring
+  threads take neighbouring elements.
 - Where a thread takes values that follow each other, one access of 8 or 16 bytes for them (`float4`), or
   elements padded to such a size.
 

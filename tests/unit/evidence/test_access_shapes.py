@@ -10,13 +10,12 @@ from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.evidence.access_shapes import (
     AccessShape,
-    Conflict,
     Lie,
     access_shape,
-    conflict,
     feeds_tensor_cores,
     sectors_of_a_warp,
 )
+from gpadvisor.evidence.banks import Conflict, conflict
 from gpadvisor.machine import code_form
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
@@ -139,9 +138,9 @@ def test_padding_is_as_wide_as_the_widest_access_and_follows_the_threads_own_row
     stores = "\n".join(f"{'at| ' * (not i)}STS [R2{f'+{256 * i:#x}' if i else ''}], R4" for i in range(4))
     text = f"{ROW_AND_COLUMN}SHF.L.U32 R2, R0, 0xa, RZ\nLEA R2, R1, R2, 0x2\n{stores}\nLDS.128 R8, [R3]"
     assert _conflict(text, SQUARE) == Conflict(turns=16, row=256, pad=16, after=8)
-    # With values between these rows, too, nobody knows which step is a row: the array may have rows of 32.
+    # With values between these rows, too, nobody knows which step is a row: what parts more banks is told.
     between = text.replace("LDS.128", "STS [R2+0x20], R4\nLDS.128")
-    assert _conflict(between, SQUARE) == Conflict(turns=16, row=256, pad=16, after=8, several=True)
+    assert _conflict(between, SQUARE) == Conflict(turns=16, row=1024, pad=16, after=2, several=True)
 
 
 @pytest.mark.parametrize(
@@ -155,6 +154,70 @@ def test_no_padding_of_rows_parts_the_banks_within_one(
     access: str, block: tuple[int, int, int], turns: int, distance: int
 ) -> None:
     assert _conflict(ROW_AND_COLUMN + access, block) == Conflict(turns=turns, distance=distance)
+
+
+ROWS_OF_640 = "IMAD R2, R1, 0x280, RZ\nLEA R2, R0, R2, 0x2\nat| LDS R4, [R2]"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        # Two rows of 160 floats: only half of the banks parts them.
+        (ROWS_OF_640, Conflict(turns=2, row=640, pad=64, after=1)),
+        # Columns of an array whose rows were padded to 81 floats: one more, as x * 17 + y share banks.
+        ("IMAD R2, R0, 0x144, RZ\nLEA R2, R1, R2, 0x2\nat| LDS R4, [R2]",
+         Conflict(turns=2, row=324, pad=4, after=1)),
+    ],
+)  # fmt: skip
+def test_all_paddings_up_to_the_banks_are_tried_the_smallest_first(text: str, found: Conflict) -> None:
+    assert _conflict(ROW_AND_COLUMN + text, SQUARE) == found
+
+
+def test_a_padding_that_breaks_another_access_of_the_array_is_not_told() -> None:
+    columns = "IMAD R3, R0, 0x280, RZ\nLEA R3, R1, R3, 0x2\n"
+    rows = f"{ROW_AND_COLUMN}{ROWS_OF_640}\n{columns}LDS R5, [R3]"
+    assert _conflict(rows, SQUARE) == Conflict(turns=2)  # 64 bytes would leave 8 turns of the columns
+    both = f"{ROW_AND_COLUMN}{ROWS_OF_640.replace('at| ', '')}\n{columns}at| LDS R5, [R3]"
+    assert _conflict(both, SQUARE) == Conflict(turns=16, row=640, pad=8, after=1)
+    # An array with rows of another length is another one.
+    other = "IMAD R3, R0, 0x300, RZ\nLEA R3, R1, R3, 0x2\n"
+    rows = f"{ROW_AND_COLUMN}{ROWS_OF_640}\n{other}LDS R5, [R3]"
+    assert _conflict(rows, SQUARE) == Conflict(turns=2, row=640, pad=64, after=1)
+
+
+def _halved(radix: int, by: int = 1) -> str:
+    """A loop over an exchange of the elements that are a distance apart, which each pass makes smaller."""
+    return f"""
+        {THREAD}
+        UMOV UR4, c[0x0][0x170]
+        again:
+        UIADD3 UR5, UR4, -0x1, URZ
+        LOP3.LUT R9, R0, UR5, RZ, 0xc0, !PT
+        IMAD.IADD R2, R0, 0x1, -R9
+        IMAD R2, R2, {radix:#x}, R9
+        LEA R2, R2, UR6, 0x2
+        at| LDS R4, [R2]
+        USHF.R.U32.HI UR4, URZ, {by:#x}, UR4
+        @P0 BRA again
+    """
+
+
+def test_a_distance_that_a_loop_halves_is_padded_where_that_cures_most() -> None:
+    found = _conflict(_halved(4))
+    assert found == Conflict(turns=23, row=128, pad=20, after=14, flat=True, halved=True)
+    assert _conflict(_halved(2)) == Conflict(turns=15, flat=True, halved=True)
+    assert _conflict(_halved(1)) is Lie.UNKNOWN  # neighbours at every distance
+
+
+def test_one_dimension_has_no_rows() -> None:
+    text = """
+        LOP3.LUT R9, R0, 0x3, RZ, 0xc0, !PT
+        IMAD.IADD R2, R0, 0x1, -R9
+        IMAD R2, R2, 0x2, R9
+        at| LDS R4, [R2.X4]
+    """
+    found = _conflict(THREAD + text)
+    assert found == Conflict(turns=2, row=128, pad=16, after=1, flat=True)
 
 
 def test_rows_of_a_fragment_stay_aligned() -> None:

@@ -853,6 +853,30 @@ def test_conflicts_within_a_row_are_no_matter_of_padding(access: str, words: str
     assert words in _match(memory_transaction_reduction, _conflicting(access)).cure
 
 
+def _exchanged(register: str, distance: int) -> str:
+    """The first of two elements of four bytes that are a distance apart, of a thread."""
+    return f"""
+        LOP3.LUT R9, R0, {distance - 1:#x}, RZ, 0xc0, !PT
+        IMAD.IADD {register}, R0, 0x1, -R9
+        IMAD {register}, {register}, 0x2, R9
+        SHF.L.U32 {register}, {register}, 0x2, RZ
+    """
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        ("IMAD R3, R0, 0x84, RZ\nLEA R3, R0, R3, 0x2", "pad each row of 136 bytes of the array"),
+        (_exchanged("R3", 4), "insert 16 bytes after every 128 of the array"),
+        (f"{_exchanged('R3', 4)}{_exchanged('R4', 1)}LDS R5, [R4]\nLDS R6, [R4+0x4]", "swizzle the index"),
+    ],
+)
+def test_padding_is_told_where_it_parts_the_banks_and_swizzling_elsewhere(before: str, words: str) -> None:
+    cure = _match(memory_transaction_reduction, _conflicting("LDS R2, [R3]", before=f"{before}\n")).cure
+    assert words in cure
+    assert ("swizzle" in cure) is ("swizzle" in words)
+
+
 @pytest.mark.parametrize(("shared", "lost"), [(16384, ", 3 of 4 blocks still fit on an SM"), (15360, "")])
 def test_padding_that_costs_blocks_says_so(shared: int, lost: str) -> None:
     context = _conflicting("LDS R2, [R0.X4+UR4]")
