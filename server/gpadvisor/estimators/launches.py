@@ -157,3 +157,20 @@ def outside_share(profile: KernelProfile) -> float:
     """Of the elapsed cycles those without a warp on any SM, 0 where not counted."""
     active = active_share(profile)
     return 0.0 if active is None else 1 - active
+
+
+def best_split(blocks: int, threads: int, sms: int, enough: int) -> tuple[int, int]:
+    """Blocks and threads of the split whose fullest SM has the fewest; of equals the largest blocks."""
+    warps = -(-threads // 32)
+    best = (blocks, threads)
+    fullest = threads
+    for parts in range(2, warps + 1):
+        if warps % parts or warps // parts * 32 < enough:
+            continue
+        size, count = warps // parts * 32, blocks * parts
+        load = -(-count // sms) * size
+        if load < fullest or best[0] == blocks:
+            best, fullest = (count, size), load
+    if best[0] == blocks:  # an odd number of warps: one warp per scheduler, rounded up
+        best = (-(-blocks * threads // enough), enough)
+    return best

@@ -9,7 +9,8 @@ warp that leave an SM nearly empty. Other grids with fewer blocks than SMs; grid
 with room to spare, of kernels whose threads loop with the size of the grid as step; a fullest SM that has
 more blocks than the mean, while the others wait; and a last wave that fills a part of the GPU. It names a
 launch: how many blocks of how many threads, and how many SMs get work then. Few blocks that take no longer
-than a launch does are told as that.
+than a launch does are told as that. Grids of several waves of which most warps were counted to leave at their
+first test, by their place in the grid: fewer blocks then, as many as have work.
 
 ## Why warps stall
 
@@ -49,7 +50,7 @@ busy) go as far as warps leave the scheduler, at most what GPA Eq. 10 gives; the
 Where a unit of the SM is at its limit, or its L1 is busy for 60 % of the time, whose queue shows as waits for
 data, the unit's time falls with the warps that share it. How a kernel's own work is divided nobody knows:
 where its warps do not wait for one another, that is told without a figure, and first where half of the SMs or
-more have nothing.
+more have nothing. What blocks cost that leave at once has no figure either: samples are of warps.
 More warps at once, by more threads, by passes that become blocks or by two warps for one: the waits of a warp
 are hidden as the issue rate of Eqs. 8 and 9 rises from the warps counted now, the time of the units stays,
 and both overlap. A fuller fullest SM: the blocks of the fullest SM over the mean, no more than was counted as
@@ -72,9 +73,11 @@ from gpadvisor.estimators.divided_work import (
     too_few_warps,
     wider_blocks,
 )
+from gpadvisor.estimators.idle_blocks import blocks_without_work
 from gpadvisor.estimators.launches import (
     ONE_THREAD,
     LaunchShape,
+    best_split,
     held_warps,
     is_as_short_as_a_launch,
     shape,
@@ -108,8 +111,9 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason="the profile does not say the block size or the registers")
     if launch_shape.blocks * launch_shape.threads == 1:
         return one_thread(context, profile) or Rejection(code=_CODE, reason=ONE_THREAD)
-    if lone := lone_warp(context, profile, launch_shape):
-        return lone
+    for idle in (lone_warp, blocks_without_work):
+        if match := idle(context, profile, launch_shape):
+            return match
     ratio = issue_ratio(context)
     ratio = 0.0 if ratio is None and context.blame is None else ratio  # nothing is estimated then
     if ratio is None:
@@ -252,7 +256,7 @@ def _fewer_than_sms(
     enough = sm.warp_size.value * (1 if shared_unit(context) else sm.schedulers.value)
     new = None
     if free.block is None and launch_shape.threads > enough:
-        new = shape(context, profile, *_best_split(launch_shape.blocks, launch_shape.threads, sms, enough))
+        new = shape(context, profile, *best_split(launch_shape.blocks, launch_shape.threads, sms, enough))
     if new is None or new.blocks <= launch_shape.blocks:
         new = launch_shape
     crowded = _crowded(context) > constants.NOTABLE
@@ -346,23 +350,6 @@ def _missing_threads(context: KernelContext, launch_shape: LaunchShape) -> tuple
 def _crowded(context: KernelContext) -> float:
     """The share of the samples that waited for other warps of the SM."""
     return 0.0 if context.blame is None else share(context.blame, by_stall(context.blame, _CROWDED))
-
-
-def _best_split(blocks: int, threads: int, sms: int, enough: int) -> tuple[int, int]:
-    """Blocks and threads of the split whose fullest SM has the fewest; of equals the largest blocks."""
-    warps = -(-threads // 32)
-    best = (blocks, threads)
-    fullest = threads
-    for parts in range(2, warps + 1):
-        if warps % parts or warps // parts * 32 < enough:
-            continue
-        size, count = warps // parts * 32, blocks * parts
-        load = -(-count // sms) * size
-        if load < fullest or best[0] == blocks:
-            best, fullest = (count, size), load
-    if best[0] == blocks:  # an odd number of warps: one warp per scheduler, rounded up
-        best = (-(-blocks * threads // enough), enough)
-    return best
 
 
 def _factor(context: KernelContext, warps_new: float) -> tuple[float, str]:

@@ -1235,3 +1235,28 @@ def test_a_store_to_the_other_buffer_can_stand_behind_the_products(between: str,
     assert (found.replaced_by == "GPA204") is told
     if told:
         assert code_reordering.OPTIMIZER.estimate(context, found).expected > 1.2
+
+
+def test_blocks_whose_threads_all_leave_are_not_launched() -> None:
+    """As a grid of as many blocks as there are elements: 1.77x measured with as many as have work."""
+    text = (
+        "first| NOP"
+        + INDEXED.replace("@P0 EXIT", "leave| @P0 EXIT // 5\nwork| NOP")
+        + "STG.E [R4.64], R8\nEXIT"
+    )
+
+    def context(code: str, warps: int) -> KernelContext:
+        counts = dict.fromkeys(("first", "leave"), (32_000, 1_024_000))
+        counts |= dict.fromkeys(("load", "use", "work"), (warps, 32 * warps))
+        return _launch(ROWS, code, grid=4000, block=256, counts=counts)
+
+    found = _match(block_increase, context(text, 320))
+    assert found.cure == "Launch 40 blocks instead of 4,000: as many as have work."
+    assert found.title == "99.0 % of the warps leave at kernel.cu:5, before they do anything"
+    assert found.leads
+    assert found.parallel is None
+    by_data = text.replace(
+        "ISETP.GE.AND P0, PT, R0, c[0x0][0x170], PT", "LDG.E R2, [R4.64]\nISETP.NE.AND P0, PT, R2, RZ, PT"
+    )
+    for others in (context(text, 20_000), context(by_data, 320)):
+        assert "as many as have work" not in str(block_increase.OPTIMIZER.match(others))
