@@ -10,7 +10,14 @@ from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import mean_active_share
-from gpadvisor.estimators.launches import LaunchShape, held_warps, is_as_short_as_a_launch, shape
+from gpadvisor.estimators.launches import (
+    LaunchShape,
+    held_warps,
+    idle_share,
+    is_as_short_as_a_launch,
+    outside_share,
+    shape,
+)
 from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.divisible_loops import divisible_loop
 from gpadvisor.evidence.loops import loop_facts, measured_trips
@@ -152,6 +159,30 @@ def lone_warp(context: KernelContext, profile: KernelProfile, launch_shape: Laun
         static_sites=(_site(function, loop),),
         leads=True,
         alone=True,
+    )
+
+
+def long_blocks(context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape) -> Match | None:
+    """A few blocks that work on long after the others: most of the time most SMs have nothing left."""
+    idle, sms = idle_share(profile), profile.device.sms or 1
+    function = kernel_function(context.program, context.kernel)
+    if idle is None or launch_shape.blocks < sms or idle - outside_share(profile) < constants.MAJORITY:
+        return None
+    if function is None or not function.loops or is_as_short_as_a_launch(profile):
+        return None
+    loop = _longest_loop(function)
+    cure = (
+        f"Give the blocks equal shares of the work of the loop at {_place(function, loop)}, smaller ones "
+        "where few take it all, or let blocks take the next piece from a counter until none is left"
+    )
+    busy = percent(1 - idle)
+    return Match(
+        title=f"a few blocks run long: an SM has work for {busy} of the time on average",
+        cure=f"{cure}.",
+        advice=f"{cure}. The SM with the longest blocks works all the time, an SM on average {busy} of it.",
+        regions=(),
+        static_sites=(_site(function, loop),),
+        leads=True,
     )
 
 

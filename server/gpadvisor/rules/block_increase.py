@@ -10,7 +10,8 @@ with room to spare, of kernels whose threads loop with the size of the grid as s
 more blocks than the mean, while the others wait; and a last wave that fills a part of the GPU. It names a
 launch: how many blocks of how many threads, and how many SMs get work then. Few blocks that take no longer
 than a launch does are told as that. Grids of several waves of which most warps were counted to leave at their
-first test, by their place in the grid: fewer blocks then, as many as have work.
+first test, by their place in the grid: fewer blocks then, as many as have work. And grids of which a few
+blocks run long while most SMs have nothing left.
 
 ## Why warps stall
 
@@ -68,6 +69,7 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.divided_work import (
     divided,
     lone_warp,
+    long_blocks,
     one_thread,
     one_warp,
     too_few_warps,
@@ -111,7 +113,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason="the profile does not say the block size or the registers")
     if launch_shape.blocks * launch_shape.threads == 1:
         return one_thread(context, profile) or Rejection(code=_CODE, reason=ONE_THREAD)
-    for idle in (lone_warp, blocks_without_work):
+    for idle in (lone_warp, long_blocks, blocks_without_work):
         if match := idle(context, profile, launch_shape):
             return match
     ratio = issue_ratio(context)

@@ -174,6 +174,33 @@ def test_where_one_warp_works_its_work_is_to_be_divided(held: float, busy: float
         assert (found.leads, found.alone) == (True, True)
 
 
+@pytest.mark.parametrize(
+    ("mean", "fullest", "told"),
+    [
+        (16.0, 990.0, True),
+        (16.0, 20.0, False),  # the launch itself takes the time
+        (600.0, 990.0, False),
+    ],
+)
+def test_where_a_few_blocks_run_long_their_work_is_to_be_shared(
+    mean: float, fullest: float, *, told: bool
+) -> None:
+    """As a depth-first search: with the tree divided deeper 5.6x measured, by two warps a block 1.0x."""
+    metrics = {
+        HELD: 1.2,
+        "sm__cycles_active.avg": mean,
+        "sm__cycles_active.max": fullest,
+        "sm__cycles_elapsed.max": 1000.0,
+    }
+    context = replace(_context(grid=4096, block=4, metrics=metrics), blame=None)
+    assert context.profile is not None
+    device = replace(context.profile.device, sms=132)
+    found = block_increase.OPTIMIZER.match(replace(context, profile=replace(context.profile, device=device)))
+    assert (
+        isinstance(found, Match) and "a few blocks run long: an SM has work for 1.6 %" in found.title
+    ) is told
+
+
 ROW_SUMS = """
     S2R R0, SR_TID.X
     S2R R3, SR_CTAID.X
