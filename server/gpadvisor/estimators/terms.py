@@ -29,6 +29,11 @@ UNROLLED_FURTHER: Final = Term(
     julia=" (@unroll, or by hand; {now} copies now)",
     python=" (its unroll factor, or by hand; {now} copies now)",
 )
+SIGNED_STEP: Final = _only_cuda(
+    ", with a signed counter and step (const int step = blockDim.x;): an unsigned one may wrap, so that each "
+    "copy tests for the end"
+)
+STAYS_FIRST: Final = _only_cuda(", by __ldca() as plain loads sink back to their use")
 UNROLLED_ALL: Final = Term(
     cuda=" (#pragma unroll)",
     fortran=" by hand",

@@ -16,8 +16,16 @@ from gpadvisor.estimators.launches import lacks_warps
 from gpadvisor.evidence.accesses import DEVICE_SPACES, is_ordered
 from gpadvisor.evidence.accumulators import is_recurrence
 from gpadvisor.evidence.arrays import is_pointer_from_memory, same_array
+from gpadvisor.evidence.held_passes import Held, held_by
 from gpadvisor.evidence.lanes import exit_by_data
-from gpadvisor.evidence.loops import LoopFacts, divergence, every_pass, loop_facts, measured_trips
+from gpadvisor.evidence.loops import (
+    LoopFacts,
+    divergence,
+    every_pass,
+    is_counted,
+    loop_facts,
+    measured_trips,
+)
 from gpadvisor.evidence.measured import (
     Values,
     executed_threads,
@@ -50,6 +58,7 @@ class Outlook:
     in_flight: float  # on loads that several passes could have on their way together
     reasons: tuple[str, ...]
     store: int | None = None  # that may write what its loads read
+    held: Held | None = None  # what keeps the loads of copies of the body apart
 
 
 Counts = Mapping[FunctionId, tuple[Values | None, Values | None]]
@@ -75,7 +84,10 @@ def outlook_of(context: KernelContext, blame: Blame, region: Region, counts: Cou
     warps, threads = counts[function.id]
     few = lacks_warps(context)
     overlap, possible, loads = _overlap(blame, function, loop, region.rows)
-    load, store = _store_in_the_way(blame, function, facts, region.rows)
+    held = held_by(function, loop)
+    if held is not None and not held.is_store and facts.copies == 1 and is_counted(function, loop):
+        held, loads = None, 0.0  # copies join: what a pass begins with waits beside the end of the one before
+    load, store = (None, None) if held else _store_in_the_way(blame, function, facts, region.rows)
     checks = (
         _passes(warps, function, loop, facts),
         _threads(warps, threads, facts, lanes_of(context)),
@@ -90,6 +102,11 @@ def outlook_of(context: KernelContext, blame: Blame, region: Region, counts: Cou
     )
     applying = [check for check in (*checks, *costs) if check is not None]
     share = prod(part for part, _ in applying)
+    if held is not None:  # what else a pass does stays where it is
+        overlap = (
+            loads,
+            f"{percent(loads)} of its latency is on loads that could stand first",
+        )
     applying = sorted((*applying, *(() if overlap is None else (overlap,))), key=lambda check: check[0])
     return Outlook(
         share * (1.0 if overlap is None else overlap[0]),
@@ -97,10 +114,14 @@ def outlook_of(context: KernelContext, blame: Blame, region: Region, counts: Cou
         share * loads,
         tuple(reason for _, reason in applying),
         store=store,
+        held=held,
     )
 
 
 _Check = tuple[float, str] | None
+_HELD_APART: Final = (
+    "loads of several passes that stand first wait together; the rest of a pass stays as it is"
+)
 
 
 def _overlap(blame: Blame, function: Function, loop: LoopId, rows: Rows) -> tuple[_Check, float, float]:

@@ -42,6 +42,18 @@ def same_pointer(function: Function, first: int, second: int) -> bool:
     return len(base) == 1 and base == _base(function, second)
 
 
+def same_element(function: Function, first: int, second: int) -> bool:
+    """Whether two accesses go to one address: made of the same registers, which nothing writes in between."""
+    brackets = [_ADDRESS.findall(function.instructions[access].operands) for access in (first, second)]
+    if not all(brackets) or len({found[-1].replace(".reuse", "") for found in brackets}) > 1:
+        return False
+    reaching = function.reaching
+    return all(
+        reaching.definitions(first, register) == reaching.definitions(second, register)
+        for register in address_registers(function, first)
+    )
+
+
 def is_pointer_from_memory(function: Function, access: int) -> bool:
     """Whether the pointer itself was loaded, or is a constant: no parameter is there to be marked."""
     makers = [function.instructions[index] for index in address_makers(function, access)]

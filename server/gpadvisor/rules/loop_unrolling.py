@@ -23,6 +23,18 @@ before it uses the first. Where it cannot tell that stores do not touch what is 
 use several accumulators. The compiler unrolls four times by itself; where the grid is so small that an SM
 holds fewer warps than it could, four times more keep more loads in flight.
 
+The pragma alone does nothing where copies of the body stand one behind the other:
+
+- The pass stores to what it has loaded (`a[i] *= b[i]`): each load stays behind the store before it. Load the
+  values of several passes into an array first, in a loop that is unrolled, and store them in a second one.
+- A branch divides the pass, as the way around a division's or a root's rare arguments does: no load moves
+  over it. Load the values of several passes first here, too, with `__ldca()`: of plain loads the compiler may
+  put each back to its use.
+- The counter steps by `blockDim.x` or another unsigned size: it may wrap, so that the compiler cannot count
+  the passes ahead and each copy tests for the end. With `const int step = blockDim.x;` it can.
+- Further copies on a small grid: without `__launch_bounds__` the compiler orders loads so that an SM could
+  hold all its threads (32 registers each on an H100), and the copies load one after the other again.
+
 ## Example
 
 ```cuda
@@ -58,13 +70,12 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.estimators import constants, terms
-from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.latency_hiding import fillable, latency_hiding
 from gpadvisor.estimators.launches import lacks_warps
 from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.unrolling import Outlook, counts_of, lanes_of, outlook_of
-from gpadvisor.estimators.utilisation import ISSUE, measured_loads
+from gpadvisor.estimators.unrolling_words import advice_of, place_of
 from gpadvisor.evidence.loops import loop_facts, loop_overhead
 from gpadvisor.evidence.queries import (
     Rows,
@@ -82,6 +93,7 @@ from gpadvisor.model.advice import Adjustment, Category, Match, ReducedLoad, Reg
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.ids import FunctionId, LoopId
 from gpadvisor.model.machine import WARP
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_pragma
 
@@ -114,10 +126,10 @@ def _match(context: KernelContext) -> Match | Rejection:
     outlooks = {_loop(region): outlook_of(context, blame, region, counts) for region in result}
     best = max(result, key=lambda region: latency(blame, region.rows) * outlooks[_loop(region)].share)
     named_regions = _named(context, blame, result, outlooks, best)
-    advice = _advice(context, best, outlooks[_loop(best)])
+    advice = advice_of(context, best, outlooks[_loop(best)])
     if named_regions[1:]:
         more = " and ".join(
-            _place(context, region).removeprefix("the loop at ") for region in named_regions[1:]
+            place_of(context, region).removeprefix("the loop at ") for region in named_regions[1:]
         )
         advice += f" The same for the loop{'s' if named_regions[2:] else ''} at {more}."
     return Match(
@@ -130,6 +142,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         ),
         static_sites=rolled_loops(context.program, context.kernel),
         reduced_loads=_reduced_loads(context, result),
+        remedies=(Remedy.LOADS_FIRST,) if outlooks[_loop(best)].held else (),
         actionable=lanes_of(context) == WARP  # full warps come first
         and not _is_unrolled(context, best)
         and outlooks[_loop(best)].share >= constants.MAJORITY,
@@ -152,6 +165,7 @@ def _named(
         and outlooks[_loop(region)].share >= constants.MAJORITY
         and outlooks[_loop(region)].in_flight
         and not _is_unrolled(context, region)
+        and (outlooks[_loop(region)].held is None) is (outlooks[_loop(best)].held is None)
     ]
     return [best, *other_regions[: _NAMED - 1]]
 
@@ -224,7 +238,7 @@ def _adjustments(
     mean = sum(weight * outlook.share for weight, outlook in zip(weights, outlooks, strict=True)) / total
     most = sum(weight * outlook.possible for weight, outlook in zip(weights, outlooks, strict=True)) / total
     said = [
-        f"{_place(context, region)}: {'; '.join(outlook.reasons)}"
+        f"{place_of(context, region)}: {'; '.join(outlook.reasons)}"
         for region, outlook in list(zip(matched, outlooks, strict=True))[:_SAID_LOOPS]
         if outlook.reasons
     ]
@@ -281,58 +295,6 @@ def _in_flight(
         if outlook is not None
     )
     return (1 - 1 / UNROLL) * loads / filled if filled else 0.0
-
-
-def _place(context: KernelContext, region: Region) -> str:
-    scope = region.scope
-    if scope.location is not None:
-        return f"the loop at {location_text(scope.location)}"
-    if scope.function is None or scope.loop is None:
-        return "the loop"
-    function = context.program.functions[scope.function]
-    header = function.blocks[function.loops[scope.loop].header]
-    return f"the loop at 0x{function.instructions[header.start].pc:x}"
-
-
-def _advice(context: KernelContext, region: Region, outlook: Outlook) -> str:
-    language = context.language
-    unrolled = terms.UNROLLED.of(language, times=UNROLL)
-    if region.scope.function is None or region.scope.loop is None:
-        return f"Unroll the loop{unrolled}."
-    facts = loop_facts(context.program.functions[region.scope.function], region.scope.loop)
-    where = _place(context, region)
-    if facts.copies > 1 and lacks_warps(context):
-        further = terms.UNROLLED_FURTHER.of(language, times=UNROLL * facts.copies, now=facts.copies)
-        text = (
-            f"Unroll {where} further{further}, so that more loads are in flight: the grid gives an SM no "
-            "other warps that would fill their wait."
-        )
-    elif facts.copies > 1:
-        text = (
-            f"Start loads of {where} earlier if nothing they need is in the way: it is unrolled "
-            f"{facts.copies} times already."
-        )
-    elif facts.trips is not None and facts.trips <= 32:
-        text = f"Unroll {where} completely{terms.UNROLLED_ALL.of(language)}: it runs {facts.trips} passes."
-    elif _issues_all_the_time(context):
-        text = (
-            f"Unroll {where}{unrolled}, so that it counts, steps its addresses and jumps "
-            "once for several passes: the schedulers are at their limit."
-        )
-    else:
-        text = f"Unroll {where}{unrolled}, so that the loads of several passes are in flight together."
-    if outlook.store is not None and outlook.share >= constants.MAJORITY:
-        place = line_text(context.program.functions[region.scope.function], outlook.store)
-        restrict = terms.MARK_POINTERS.of(language, too=", too,")
-        text = f"{text[:-1]}; {restrict}, so that loads may pass the store at {place}."
-    if outlook.share < constants.MAJORITY and outlook.reasons:
-        text += f" Little may come of it: {outlook.reasons[0]}."
-    return text
-
-
-def _issues_all_the_time(context: KernelContext) -> bool:
-    full = busiest_after(measured_loads(context), ())
-    return full is not None and full.unit.name == ISSUE and full.unit.percent >= constants.HIGH_PERCENT
 
 
 OPTIMIZER: Final = Optimizer(

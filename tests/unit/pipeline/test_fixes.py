@@ -118,6 +118,11 @@ def test_a_loop_that_the_compiler_has_unrolled_further_is_not_unrolled_less() ->
     assert not [fix for fix in found if fix.change == "unroll"]
 
 
+def test_no_pragma_is_offered_where_loads_have_to_come_first_by_hand() -> None:
+    by_hand = finding("GPA201", 14, "scale", scope=10, remedies=(Remedy.LOADS_FIRST,))
+    assert not [fix for fix in offered(SCALE, by_hand) if fix.change == "unroll"]
+
+
 def test_the_head_of_a_loop_in_another_file_means_no_line_of_this_one() -> None:
     elsewhere = finding("GPA201", 14, "scale", scope=10)
     assert elsewhere.scope is not None

@@ -23,6 +23,7 @@ from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.program import KernelFacts
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.model.sentence import Sentence
 from gpadvisor.rules import (
     block_increase,
@@ -287,6 +288,109 @@ def test_where_the_grid_leaves_no_other_warps_more_loads_in_flight_help(
     assert found.actionable is further
     assert ("#pragma unroll 16, 4 now" in found.advice) is further
     assert (loop_unrolling.OPTIMIZER.estimate(context, found).expected > 1.1) is further
+
+
+OWN = "{tag}| LDG.E R2, [R6.64{at}] // 5\nFMUL R8, R2, R9 // 5\nSTG.E [{store}.64{at}], R8 // 5"
+STEP = "IADD3 R6, R6, 0x10, RZ // 5"
+
+
+def _own_elements(store: str = "R6", step: str = STEP, load: str = "LDG.E") -> str:
+    copies = [
+        OWN.format(tag=tag, at=f"+{4 * at:#x}", store=store).replace("LDG.E", load)
+        for at, tag in enumerate(("load", "b", "c", "d"))
+    ]
+    copies[0] = copies[0].replace("FMUL", "use| FMUL")
+    return _loop("\n".join([*copies, step]))
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        (_own_elements(), True),
+        (_own_elements(store="R16"), False),  # another array: __restrict__
+        (_own_elements(load="LDG.E.CONSTANT"), False),  # that nobody stores to
+        (_own_elements(step="IADD3 R14, R14, 0x10, RZ // 5"), False),  # each pass has the same element
+        (_own_elements(step="LDG.E.64 R6, [R18.64] // 5"), False),  # data may name an element twice
+    ],
+    ids=["own", "other array", "read only", "same element", "index"],
+)
+def test_loads_of_elements_that_each_pass_stores_to_come_first_by_hand(text: str, held: bool) -> None:
+    """As in a transform: #pragma unroll 16 gained nothing, loads of 16 passes before their stores 2.5x."""
+    context = context_of(listing(text), ROWS, registers=20, grid=64, metrics=IDLE)
+    found = _match(loop_unrolling, context)
+    words = "Load what 16 passes of the loop at kernel.cu:5 need into an array of registers before it stores"
+    assert (words in found.advice) is held
+    assert ("behind the store of the pass before at kernel.cu:5" in found.advice) is held
+    assert (Remedy.LOADS_FIRST in found.remedies) is held
+    if held:
+        assert found.actionable
+        assert loop_unrolling.OPTIMIZER.estimate(context, found).expected > 1.1
+
+
+IDLE = {"l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed": 30.0}
+RARE = "slow{at}| @P2 BRA rest{at} // 6\nFMUL R8, R8, R9 // 6\nrest{at}:\nFADD R10, R10, R8 // 5"
+
+
+def _branched(copies: int, step: str = "0x4") -> str:
+    body = "\n".join(
+        f"{'load| ' if not at else ''}LDG.E R2, [R6.64+{4 * at:#x}] // 5\n"
+        f"{'use| ' if not at else ''}FADD R8, R2, R9 // 5\n{RARE.format(at=at)}"
+        for at in range(copies)
+    )
+    return _loop(body).replace("R4, R4, 0x1", f"R4, R4, {step}")
+
+
+def test_no_load_moves_over_a_branch_inside_the_pass() -> None:
+    """As after a division, whose rare arguments go another way: copies load one after the other."""
+    rows = (*ROWS, Row("wait", "slow0", 450, 450, "use", DependencyClass.ARITHMETIC))
+    context = context_of(listing(_branched(4)), rows, registers=20, grid=64, metrics=IDLE)
+    found = _match(loop_unrolling, context)
+    assert "into an array of registers before it uses them, by __ldca()" in found.advice
+    assert "behind the branch of the pass before at kernel.cu:6" in found.advice
+    assert found.remedies == (Remedy.LOADS_FIRST,)
+    assert found.adjustments[0].expected <= 0.8 * 0.75 * 900 / 500  # of the loads alone
+    assert "50.0 % of its latency is on loads that could stand first" in found.adjustments[0].reason
+
+
+def test_copies_of_a_counted_pass_join_at_its_ends() -> None:
+    """As around a sine: what a pass begins with waits beside the end of the one before alone."""
+    rows = (Row("long_scoreboard", "use", 900, 860, "load", GLOBAL), Row("selected", "use", 60))
+    context = context_of(listing(_branched(1, "0x1")), rows, registers=20)
+    found = _match(loop_unrolling, context)
+    assert "#pragma unroll 4" in found.advice
+    estimate = loop_unrolling.OPTIMIZER.estimate(context, found)
+    assert estimate.paper is not None
+    assert estimate.expected <= estimate.paper  # 1.9 where they wait together
+
+
+@pytest.mark.parametrize(
+    ("size", "unsigned"), [("c[0x0][0x0]", True), ("c[0x0][0xc]", True), ("c[0x0][0x170]", False)]
+)
+def test_a_step_by_the_size_of_the_block_is_to_be_signed(size: str, unsigned: bool) -> None:
+    """As in a copy to shared memory: with blockDim.x as step each copy tests for the end and then loads."""
+    text = f"MOV R13, {size} // 2\n{_loop(STREAM).replace('R4, R4, 0x1', 'R4, R13, R4')}"
+    found = _match(loop_unrolling, context_of(listing(text), ROWS, registers=20))
+    assert "#pragma unroll 4" in found.advice
+    assert ("with a signed counter and step (const int step = blockDim.x;)" in found.advice) is unsigned
+
+
+@pytest.mark.parametrize(
+    ("registers", "declared", "told"), [(32, None, True), (44, None, False), (32, 1, False)]
+)
+def test_more_copies_want_registers_that_launch_bounds_let_them_have(
+    registers: int, declared: int | None, told: bool
+) -> None:
+    """As nvcc compiles a sum over phases: 16 copies in 30 registers, and in 136 with __launch_bounds__."""
+    loads = "\n".join(
+        f"{'load| ' if not at else ''}LDG.E.CONSTANT R{20 + at}, [R6.64+{4 * at:#x}] // 5" for at in range(4)
+    )
+    sums = "\n".join(f"{'use| ' if not at else ''}FADD R8, R{20 + at}, R8 // 5" for at in range(4))
+    facts = KernelFacts(registers, 0, 0, None, None, declared, 0)
+    code = listing(_loop(f"{loads}\n{sums}\n{STEP}"), facts=facts)
+    context = context_of(code, ROWS, registers=registers, grid=64, metrics=IDLE)
+    found = _match(loop_unrolling, context)
+    assert "#pragma unroll 16, 4 now" in found.advice
+    assert ("with __launch_bounds__(256, 1)" in found.advice) is told
 
 
 @pytest.mark.parametrize(("copies", "left"), [(2, 2 / 3), (3, 1 / 3), (4, 0), (8, 0)])

@@ -241,6 +241,8 @@ def _keep_element(case: _Case) -> Iterator[Fix]:
 
 
 def _unroll(case: _Case) -> Iterator[Fix]:
+    if Remedy.LOADS_FIRST in case.finding.remedies:
+        return  # a pragma alone would change nothing
     sites = case.sites(SiteKind.UNROLL)
     # The loop that the finding names, else the innermost one around its line.
     site = next(
