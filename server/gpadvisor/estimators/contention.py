@@ -122,7 +122,7 @@ def _left(profile: KernelProfile, atomic: Atomic) -> tuple[float, float, float]:
         )  # neighbours go in one request
     warps = max(1.0, profile.launch.threads_per_block / threads_per_warp(profile))
     in_warp = min(1.0, 1 / (atomic.meeting or 1.0))
-    in_block = in_warp / warps
+    in_block = in_warp / warps / atomic.passes
     added_up = atomic.threads is not None and atomic.threads < constants.MEETING  # in the warp, already
     if added_up and not (atomic.by_data or atomic.returns):
         return in_block, in_block, in_block

@@ -20,6 +20,7 @@ from gpadvisor.estimators.utilisation import (
 from gpadvisor.evidence.traffic import Traffic
 from gpadvisor.model.advice import Adjustment, ReducedLoad, Utilisation
 from gpadvisor.model.figures import percent, percentage
+from gpadvisor.model.machine import SECTORS_PER_LINE
 from gpadvisor.model.profile import Evidence, KernelProfile
 
 _RECEIVED: Final = "lts__xbar2lts_cycles_active"
@@ -62,9 +63,9 @@ def loads_left(profile: KernelProfile, traffic: Traffic) -> tuple[ReducedLoad, .
     result = []
     wavefronts, after = traffic.l1_wavefronts, traffic.ideal_l1_wavefronts
     if wavefronts > after * constants.ABOUT and after > 0:
-        result.append(
-            ReducedLoad(resource=L1_DATA, remaining=after / wavefronts, remaining_best=after / wavefronts)
-        )
+        stays = traffic.local / SECTORS_PER_LINE
+        left = (after + stays) / (wavefronts + stays)
+        result.append(ReducedLoad(resource=L1_DATA, remaining=left, remaining_best=left))
     sectors_kept = traffic.ideal_sectors / traffic.sectors if traffic.sectors else 1.0
     behind_l1, dram = traffic.l2_sectors(profile), traffic.dram_sectors(profile)
     inwards = full_inwards(profile)
@@ -81,7 +82,7 @@ def loads_left(profile: KernelProfile, traffic: Traffic) -> tuple[ReducedLoad, .
                 sent = traffic.sent_left(moved)
                 remaining, best = min(remaining, sent), min(best, sent)
             share = 1.0 if resource == DRAM else traffic.global_share(profile)
-            remaining, best = (1 - share * (1 - left) for left in (remaining, best))
+            remaining, best = (1 - share * (1 - end) for end in (remaining, best))
             result.append(ReducedLoad(resource=resource, remaining=remaining, remaining_best=best))
     return tuple(result)
 

@@ -11,9 +11,11 @@ from gpadvisor.evidence.access_shapes import Lie, access_shape
 from gpadvisor.evidence.accesses import is_atomic, is_shared
 from gpadvisor.evidence.histograms import is_result_used, words_chosen_by_data
 from gpadvisor.evidence.lanes import active_share, threads_per_warp
-from gpadvisor.evidence.measured import executed_warps, metric
-from gpadvisor.evidence.queries import kernel_functions
-from gpadvisor.model.ids import FunctionId
+from gpadvisor.evidence.loops import measured_trips
+from gpadvisor.evidence.measured import Values, executed_warps, metric
+from gpadvisor.evidence.queries import kernel_functions, loop_indices
+from gpadvisor.model.ids import FunctionId, LoopId
+from gpadvisor.model.instruction import register_name
 from gpadvisor.model.machine import SECTOR_BYTES
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
@@ -40,6 +42,7 @@ class Atomic:
         None  # of them for each word: as sectors were sent, else for all words of a sector
     )
     by_data: bool = False  # whether what was loaded chooses the word
+    passes: float = 1.0  # of a loop in which its address stays, so that a thread can add up first
     words: int | None = None  # of a small array in device memory, of which it does
 
     @property
@@ -104,19 +107,38 @@ def _turns(profile: KernelProfile, atomics: Sequence[Atomic]) -> float:
     return sum(profile.metric(name) or 0.0 for name in _SENT) / addressed if addressed else 0.0
 
 
+def _passes(function: Function, index: int, executed: Values | None) -> float:
+    loop = function.innermost_loop(index)
+    if loop is None or executed is None or not has_address_from_before(function, index, loop):
+        return 1.0
+    return measured_trips(function, loop, executed) or 1.0
+
+
+def has_address_from_before(function: Function, index: int, loop: LoopId) -> bool:
+    """Whether an access's address is made in front of a loop around it."""
+    instruction = function.instructions[index]
+    address = (used for used in instruction.uses if f"[{register_name(used)}." in instruction.operands)
+    made = {definition for used in address for definition in function.reaching.definitions(index, used)}
+    return not made.intersection(loop_indices(function, loop))
+
+
 def _atomic(program: Program, profile: KernelProfile, function: Function, index: int) -> Atomic:
     active, executed = active_share(profile, function), executed_warps(profile, function)
     sectors = metric(profile, _SECTORS, function)
     threads = None if active is None else float(active[index]) * threads_per_warp(profile)
     meeting = None
+    lie = access_shape(function, index, program.form, profile.launch).lie
     if threads is not None and executed is not None and sectors is not None and sectors[index]:
-        meeting = threads / (float(sectors[index] / executed[index]) * _WORDS_PER_SECTOR)
+        per_warp = float(sectors[index] / executed[index])
+        one_word = lie is Lie.SAME and round(per_warp) == 1
+        meeting = threads / (1.0 if one_word else per_warp * _WORDS_PER_SECTOR)
     return Atomic(
         function=function,
         index=index,
         warps=0.0 if executed is None else float(executed[index]),
         threads=threads,
         meeting=meeting,
-        by_data=access_shape(function, index, program.form, profile.launch).lie is Lie.BY_DATA,
+        by_data=lie is Lie.BY_DATA,
+        passes=_passes(function, index, executed),
         words=words_chosen_by_data(function, index),
     )

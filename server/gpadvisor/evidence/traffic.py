@@ -103,24 +103,15 @@ class Traffic:
     def l1_wavefronts(self) -> float:
         """Passes through the L1 data stage: one for each tag, or line where tags were not counted."""
         lines = self.sectors / SECTORS_PER_LINE
-        return max(lines, self.tags or 0.0) + self._other_wavefronts + self.wavefronts_shared
+        return max(lines, self.tags or 0.0) + self.wavefronts_shared
 
     @property
     def ideal_l1_wavefronts(self) -> float:
         """The same with the fewest sectors: at least one for each request."""
         lines = self.ideal_sectors / SECTORS_PER_LINE
-        if self.tags is not None and self.requests is not None:
-            lines = max(lines, self.requests)
-        return (
-            min(lines, self.l1_wavefronts - self._other_wavefronts)
-            + self._other_wavefronts
-            + self.ideal_wavefronts_shared
-        )
-
-    @property
-    def _other_wavefronts(self) -> float:
-        """Passes for local memory."""
-        return self.local / SECTORS_PER_LINE
+        if self.tags is None or self.requests is None:
+            return min(lines, self.l1_wavefronts) + self.ideal_wavefronts_shared
+        return min(max(lines, self.requests), self.l1_wavefronts) + self.ideal_wavefronts_shared
 
     def sent_left(self, moved: float) -> float:
         """Of what L1 sends to L2 the share that the fewest sectors leave: data written, requests for lines.

@@ -74,7 +74,7 @@ from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, is_for_one_thread
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.addresses import is_same_for_all
-from gpadvisor.evidence.atomics import Atomic, Place, atomics_of
+from gpadvisor.evidence.atomics import Atomic, Place, atomics_of, has_address_from_before
 from gpadvisor.evidence.histograms import counters
 from gpadvisor.evidence.lanes import threads_per_warp
 from gpadvisor.evidence.loops import every_pass
@@ -83,7 +83,6 @@ from gpadvisor.evidence.queries import (
     causes,
     kernel_function,
     line_text,
-    loop_indices,
     regions,
     samples,
     share,
@@ -99,12 +98,13 @@ from gpadvisor.model.advice import (
     StaticSite,
 )
 from gpadvisor.model.figures import percent
-from gpadvisor.model.instruction import OpcodeClass, register_name
+from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.language import Language
 from gpadvisor.model.profile import KernelProfile
 
 _CODE: Final = "GPA110"
 _CYCLES: Final = ("lts__cycles_elapsed.max", "gpc__cycles_elapsed.max", "sm__cycles_elapsed.max")
+_OVER_LOOP: Final = "add up in a register over the loop, then "
 _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 _FLOATS: Final = frozenset({"F16", "F32", "F64", "BF16", "F16x2"})
 
@@ -188,10 +188,7 @@ def _shown_by_code(context: KernelContext, profile: KernelProfile) -> Match | No
             or is_for_one_thread(function, index, form, profile.launch)
         ):
             continue
-        inside = loop_indices(function, loop)
-        address = (used for used in instruction.uses if f"[{register_name(used)}." in instruction.operands)
-        made = {definition for used in address for definition in function.reaching.definitions(index, used)}
-        first = "" if made.intersection(inside) else "add up in a register over the loop, then "
+        first = _OVER_LOOP if has_address_from_before(function, index, loop) else ""
         cure = f"{first}{_in_warp(atomic, context.language)}, then those of the block, and send one"
         where = line_text(function, index)
         return Match(
@@ -349,7 +346,8 @@ def _cure(profile: KernelProfile, worst: Atomic, language: Language) -> str:
             "over neighbouring threads that go to one address"
         )
     if _meets(worst):
-        return f"{_in_warp(worst, language)}, then those of the block, and send one"
+        first = _OVER_LOOP if worst.passes >= constants.TWICE else ""
+        return f"{first}{_in_warp(worst, language)}, then those of the block, and send one"
     if worst.threads is not None and worst.threads < constants.MEETING:
         if _once_a_block(profile, worst):
             return (

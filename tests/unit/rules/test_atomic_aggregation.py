@@ -363,3 +363,31 @@ def test_threads_that_meet_by_their_data_are_not_added_up_by_shuffles() -> None:
     advice = _match(_by_data("", sectors=1)).advice
     assert "a copy of the array for each block" in advice
     assert "shuffle" not in advice
+
+
+SUMMED = """
+    MOV R4, c[0x0][0x170]
+    first| MOV R5, c[0x0][0x174]
+    again:
+    to| LDG.E R2, [R8.64] // 19
+    IADD3 R8, R8, 0x400, RZ // 18
+    add| RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R4.64], R2 // 20
+    ISETP.GE.AND P1, PT, R8, c[0x0][0x178], PT // 18
+    @!P1 BRA again // 18
+    EXIT
+"""
+
+
+def test_what_a_loop_sends_to_one_word_is_added_up_over_its_passes_too() -> None:
+    """As a sum of 15 elements for each thread: promised 11x, measured 228x."""
+    counts = {"first": (2048, 65_536), **dict.fromkeys(("to", "add"), (30_720, 983_040))}
+    rows = [Row("drain", "add", 500, 500), Row("long_scoreboard", "to", 500)]
+    context = context_of(
+        listing(SUMMED), rows, counts=counts, pc_metrics={SECTORS: {"add": 30_720.0}}, grid=256, block=256
+    )
+    assert context.profile is not None
+    (atomic,) = atomics_of(context.program, context.kernel, context.profile)
+    assert (atomic.meeting, atomic.passes) == (32.0, 15.0)
+    assert _match(context).cure.startswith(
+        "add up in a register over the loop, then add the values of a warp up"
+    )
