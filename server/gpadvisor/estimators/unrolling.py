@@ -16,7 +16,7 @@ from gpadvisor.estimators.launches import lacks_warps
 from gpadvisor.evidence.accesses import DEVICE_SPACES, is_ordered
 from gpadvisor.evidence.accumulators import is_recurrence
 from gpadvisor.evidence.arrays import is_pointer_from_memory, same_array
-from gpadvisor.evidence.held_passes import Held, held_by
+from gpadvisor.evidence.held_passes import Held, branch_between, held_by, stands_at_an_end
 from gpadvisor.evidence.lanes import exit_by_data
 from gpadvisor.evidence.loops import (
     LoopFacts,
@@ -83,10 +83,16 @@ def outlook_of(context: KernelContext, blame: Blame, region: Region, counts: Cou
     facts = loop_facts(function, loop)
     warps, threads = counts[function.id]
     few = lacks_warps(context)
-    overlap, possible, loads = _overlap(blame, function, loop, region.rows)
     held = held_by(function, loop)
-    if held is not None and not held.is_store and facts.copies == 1 and is_counted(function, loop):
-        held, loads = None, 0.0  # copies join: what a pass begins with waits beside the end of the one before
+    joins = (
+        facts.copies == 1
+        and not (held is not None and held.is_store)
+        and is_counted(function, loop)
+        and branch_between(function, loop) is not None
+    )
+    overlap, possible, loads = _overlap(blame, function, loop, region.rows, joins=joins)
+    if joins:  # what a pass begins with waits beside the end of the one before
+        held, loads = None, 0.0
     load, store = (None, None) if held else _store_in_the_way(blame, function, facts, region.rows)
     checks = (
         _passes(warps, function, loop, facts),
@@ -124,12 +130,15 @@ _HELD_APART: Final = (
 )
 
 
-def _overlap(blame: Blame, function: Function, loop: LoopId, rows: Rows) -> tuple[_Check, float, float]:
+def _overlap(
+    blame: Blame, function: Function, loop: LoopId, rows: Rows, *, joins: bool
+) -> tuple[_Check, float, float]:
     """The latency that a later pass could overlap at all, what is left at the high end, and that on loads.
 
     Values carried from pass to pass come one after the other, whatever the order of instructions; so do
     results of atomics, which the compiler neither moves nor doubles; and a load behind a condition inside the
-    pass, or in a loop that the data may end, waits for that condition.
+    pass, or in a loop that the data may end, waits for that condition. Where copies of the body join at its
+    ends alone, what is between stays by itself.
     """
     weights: Counter[int] = Counter()
     for row in rows.tolist():
@@ -142,6 +151,8 @@ def _overlap(blame: Blame, function: Function, loop: LoopId, rows: Rows) -> tupl
     loads = 0
     for index, weight in heaviest:
         hindrance = _hindrance(function, loop, index)
+        if joins and not hindrance and not stands_at_an_end(function, loop, index):
+            hindrance = _BETWEEN
         parts[hindrance] += weight
         opcode_info = function.instructions[index].info
         if not hindrance and opcode_info.opclass is OpcodeClass.LOAD and opcode_info.space in DEVICE_SPACES:
@@ -158,7 +169,8 @@ _CARRIED: Final = "is on values carried from pass to pass"
 _ATOMIC: Final = "is on results of atomics and volatile loads, which stay one after the other"
 _CONDITIONAL: Final = "is on loads behind a condition inside the pass"
 _EARLY: Final = "is on loads of a loop that the data may end in any pass, before which no later pass loads"
-_HINDRANCES: Final = (_CARRIED, _ATOMIC, _CONDITIONAL, _EARLY)
+_BETWEEN: Final = "is between branches inside the pass, where no other pass comes beside it"
+_HINDRANCES: Final = (_CARRIED, _ATOMIC, _CONDITIONAL, _EARLY, _BETWEEN)
 
 
 def _hindrance(function: Function, loop: LoopId, index: int) -> str:

@@ -58,10 +58,10 @@ def held_by(function: Function, loop: LoopId) -> Held | None:
                 function, load, store
             ):
                 return Held(store, is_store=True)
-    return _branch_between(function, loop)
+    return branch_between(function, loop)
 
 
-def _branch_between(function: Function, loop: LoopId) -> Held | None:
+def branch_between(function: Function, loop: LoopId) -> Held | None:
     """The first branch of a pass after which the pass goes on; of copies also one that ends the loop."""
     region, copies = function.loops[loop], loop_facts(function, loop).copies
     for block in sorted(region.blocks):
@@ -99,3 +99,9 @@ def is_stepped_by_launch(function: Function, loop: LoopId, form: CodeForm) -> bo
             ):
                 return True
     return False
+
+
+def stands_at_an_end(function: Function, loop: LoopId, index: int) -> bool:
+    """Whether an instruction is in a block that a pass begins or ends with: there copies of the body join."""
+    block, header = function.block_of[index], function.loops[loop].header
+    return block == header or any(successor == header for successor, _ in function.blocks[block].successors)

@@ -363,6 +363,17 @@ def test_copies_of_a_counted_pass_join_at_its_ends() -> None:
     assert estimate.expected <= estimate.paper  # 1.9 where they wait together
 
 
+def test_what_stands_between_branches_of_a_pass_stays_by_itself() -> None:
+    """As in a search whose pass holds a loop that the data may end: 1.1x told, 0.99x measured."""
+    rows = (Row("wait", "use", 500, 450, "load", DependencyClass.ARITHMETIC), Row("selected", "use", 500))
+    work = "load| FMUL R2, R3, R3 // 5\nuse| FADD R8, R2, R9 // 5"
+    branch = "@P2 BRA rest // 6\nFMUL R8, R8, R9 // 6\nrest:"
+    between = f"{branch}\n{work}\n{branch.replace('rest', 'last')}\nFADD R10, R10, R8 // 5"
+    assert "100.0 % of its latency is between branches" in _expected(_loop(between), rows)[1]
+    assert _expected(_loop(between), rows)[0] == 0
+    assert _expected(_loop(f"{work}\n{branch}\nFADD R10, R10, R8 // 5"), rows)[0] == 0.8
+
+
 @pytest.mark.parametrize(
     ("size", "unsigned"), [("c[0x0][0x0]", True), ("c[0x0][0xc]", True), ("c[0x0][0x170]", False)]
 )
