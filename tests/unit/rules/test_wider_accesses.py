@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 from tests.optimizer_values import Row, context_of, listing
@@ -302,14 +303,20 @@ _STREAM = """
 
 
 def _stream(
-    l2: float = 70.0, waits: int = 800, between: str = "", width: int = 4, form: str = "", blocks: int = 65536
+    l2: float = 70.0,
+    waits: int = 800,
+    between: str = "",
+    width: int = 4,
+    form: str = "",
+    blocks: int = 65536,
+    metrics: Mapping[str, float] = MappingProxyType({}),
 ) -> KernelContext:
     """A word of each thread, as scale_stream on an H100."""
     return context_of(
         listing(_STREAM.format(between=between, width=width, form=form)),
         [Row("long_scoreboard", "use", waits, waits, due_to="load"), Row("selected", "use", 1000 - waits)],
         grid=blocks,
-        metrics={L2: l2},
+        metrics={L2: l2, **metrics},
     )
 
 
@@ -322,7 +329,37 @@ def test_full_sms_with_too_few_bytes_on_their_way_get_wider_accesses() -> None:
     assert estimate.low <= 1.0
     assert estimate.low < estimate.expected < estimate.high
     assert estimate.high == pytest.approx(1 / 0.7, abs=0.05)
+    assert estimate.expected == pytest.approx(1.3, abs=0.05)
     assert "8 neighbouring elements" in _match(_stream(width=2, form=".U16")).cure
+
+
+ADU = "sm__inst_executed_pipe_adu.avg.pct_of_peak_sustained_elapsed"
+FMA = "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed"
+REQUESTED = "l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed"
+
+
+def test_what_each_warp_asks_for_once_may_be_fuller_than_the_memory() -> None:
+    """As a conversion of halves on an H100, which gained 2.2x."""
+    context = _stream(l2=45.0, width=2, form=".U16", metrics={ADU: 60.0})
+    estimate = OPTIMIZER.estimate(context, _match(context))
+    assert estimate.expected > 1.6
+    assert estimate.high > 1 / 0.5
+
+
+_SHARED_TILE = """
+    STS [R0.X4], R8
+    {barrier}
+    LDS R9, [R0.X{scale}+0x4]
+"""
+
+
+def test_threads_that_share_what_they_loaded_side_by_side_take_more_of_it() -> None:
+    """As a stencil on an H100, which gained 1.75x."""
+    assert "4 neighbouring elements" in _match(_stream(l2=56.0, between=_tile())).cure
+
+
+def _tile(barriers: int = 1, scale: int = 4) -> str:
+    return _SHARED_TILE.format(barrier="BAR.SYNC 0x0\n" * barriers, scale=scale)
 
 
 @pytest.mark.parametrize(
@@ -333,12 +370,32 @@ def test_full_sms_with_too_few_bytes_on_their_way_get_wider_accesses() -> None:
         _stream(waits=400),  # most warps wait for something else
         _stream(between="BAR.SYNC 0x0"),  # threads work together
         _stream(between="ATOMS.ADD RZ, [R9], R8"),
+        _stream(between=_tile(2)),  # as the steps of a tree
+        _stream(between=_tile(scale=8)),  # as columns of a tile
+        _stream(metrics={DRAM: 92.0}),  # full, though L2 is not
+        _stream(metrics={FMA: 75.0}),  # arithmetic stays
+        _stream(metrics={REQUESTED: 85.0}),  # a matter of its own
         _stream(width=16, form=".128"),  # as wide as there are
         _stream(width=64),  # scattered
         _stream(blocks=800),  # a quarter of them would not fill the GPU
         replace(_stream(), evidence=Evidence.MODELLED),  # the simulator gives what pairs do not have
     ],
-    ids=["full", "idle", "other waits", "barrier", "shared", "wide", "scattered", "few blocks", "modelled"],
+    ids=[
+        "full",
+        "idle",
+        "other waits",
+        "barrier",
+        "shared",
+        "tree",
+        "tile",
+        "DRAM",
+        "work",
+        "L1",
+        "wide",
+        "scattered",
+        "few blocks",
+        "modelled",
+    ],
 )
 def test_one_word_for_each_thread_is_no_fault_elsewhere(context: KernelContext) -> None:
     assert "no accesses of a thread follow each other" in _reason(context)
