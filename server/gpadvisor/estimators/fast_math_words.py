@@ -104,9 +104,9 @@ def concrete_cures(
     for function, sequence in sequences:
         divisors.setdefault(divisor_of(function, sequence), {})[line_text(function, sequence.start)] = None
     cures += [f"{words} {_some(tuple(divisors[by]))}" for by, words in _RECIPROCALS.items() if by in divisors]
-    powers = {helper.id for helper in helpers if POW in helper.name}
+    powers = {helper.id: helper for helper in helpers if POW in helper.name}
     if any(
-        call.callee in powers and not has_broken_exponent(function, call.index)
+        call.callee in powers and not has_broken_exponent(function, call.index, powers[call.callee])
         for function in functions
         for call in function.calls
     ):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import struct
 from typing import Final
@@ -16,7 +15,7 @@ from gpadvisor.evidence.patterns import (
     math_sequences,
 )
 from gpadvisor.evidence.queries import loop_indices
-from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.instruction import Instruction, OpcodeClass
 from gpadvisor.model.kind import Kind
 from gpadvisor.model.program import Function, FunctionKind
 
@@ -58,26 +57,48 @@ def is_behind_sequence(function: Function, call: int) -> bool:
     return any(call in sequence.indices for sequence in math_sequences(function))
 
 
-def has_broken_exponent(function: Function, call: int) -> bool:
-    """Whether a double in front of a call of pow() is a number, and no whole one."""
-    words: dict[int, int] = {}
-    for instruction in function.instructions[max(call - _ARGUMENTS, 0) : call]:
-        match = _WORD.fullmatch(instruction.operands)
-        if match is not None:
-            words[int(match[1])] = int(match[2], 16) & 0xFFFFFFFF
-    doubles = [
-        struct.unpack("<d", struct.pack("<II", words[low], words[low + 1]))[0]
-        for low in words
-        if low % 2 == 0 and low + 1 in words
-    ]
-    return any(math.isfinite(value) and not value.is_integer() for value in doubles)
+def has_broken_exponent(function: Function, call: int, routine: Function) -> bool:
+    """Whether a number that pow() gets is no whole one: an argument, or what a routine for one call has in it.
+
+    The high words of doubles tell: low ones may be anywhere, and as a double's high word are no usual number.
+    """
+    found = [_moved(one) for one in function.instructions[max(call - _ARGUMENTS, 0) : call]]
+    for index, product in enumerate(routine.instructions):
+        if product.opcode == "DMUL":  # of the logarithm and the exponent
+            found += [
+                _moved(routine.instructions[at])
+                for used in product.uses
+                for at in routine.reaching.definitions(index, used)
+                if routine.instructions[at].opcode == "UMOV"
+            ]
+            found.append(_literal(product))
+    return any(
+        value is not None and _LEAST_POWER <= abs(value) <= 1 / _LEAST_POWER and not value.is_integer()
+        for value in found
+    )
+
+
+def _moved(instruction: Instruction) -> float | None:
+    """The double whose high word, or whole, a move sets, as far as the high word tells; None of all else."""
+    match = _WORD.fullmatch(instruction.operands)
+    if match is None or "MOV" not in (instruction.opcode.removeprefix("U"), *instruction.modifiers):
+        return None
+    word = int(match[1], 16) >> (32 if "64" in instruction.modifiers else 0)
+    return float(struct.unpack(">d", struct.pack(">II", word & 0xFFFFFFFF, 0))[0])
+
+
+def _literal(product: Instruction) -> float | None:
+    try:
+        return float(product.operand_texts[-1])
+    except ValueError:
+        return None
 
 
 _ARGUMENTS: Final = 12
 """Instructions in which the arguments of a call are put in place."""
-
-
-_WORD: Final = re.compile(r"R(\d+), (?:RZ, RZ, )?(-?0x[0-9a-f]+)")
+_LEAST_POWER: Final = 2.0**-16
+"""Of an exponent that someone writes."""
+_WORD: Final = re.compile(r"U?R\d+, (?:RZ, RZ, )?(-?0x[0-9a-f]+)")
 """A register that a number is moved to."""
 
 

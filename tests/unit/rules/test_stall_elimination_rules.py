@@ -1028,15 +1028,24 @@ def test_double_precision_that_queues_like_an_access_is_arithmetic(reason: str) 
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "said"),
-    [("0xe3cb2859", "0x3ff6678a", False), ("-0x1c34d7a7", "0x3ff6678a", False), ("0x0", "0x40080000", True)],
+    ("moves", "product", "said"),
+    [
+        ("IMAD.MOV.U32 R6, RZ, RZ, 0xe3cb2859\nMOV R7, 0x3ff6678a\n", "DMUL R4, R4, R6", False),
+        ("IMAD.MOV.U32 R6, RZ, RZ, -0x1c34d7a7\nMOV R7, 0x3ff6678a\n", "DMUL R4, R4, R6", False),
+        ("IMAD.MOV.U32 R6, RZ, RZ, 0x0\nMOV R7, 0x40080000\n", "DMUL R4, R4, R6", True),
+        ("UMOV UR4, 0x9999999a\nUMOV UR5, 0xbfc99999\n", "DMUL R4, R4, UR4", False),
+        ("UMOV UR4, URZ\nUMOV UR5, 0x40080000\n", "DMUL R4, R4, UR4", True),
+        ("", "UMOV UR6, 0x9999999a\nUMOV UR7, 0x3fc99999\nDMUL R4, R4, -UR6", False),
+        ("", "UMOV.64 UR6, 0x3fc999999999999a\nDMUL R4, R4, -UR6", False),
+        ("", "DMUL R4, R4, -1.5", False),
+        ("", "DMUL R4, R4, 3", True),
+    ],
 )
-def test_a_broken_exponent_is_no_product(low: str, high: str, said: bool) -> None:
-    """After a Fortran model whose exponent is 1.4003."""
+def test_a_broken_exponent_is_no_product(moves: str, product: str, said: bool) -> None:
+    """As an argument, or in a routine that ptxas made for the only call."""
     text = (
-        f"DADD R4, -RZ, |R18|\nIMAD.MOV.U32 R6, RZ, RZ, {low}\nMOV R7, {high}\n"
-        "call| CALL.REL.NOINC __internal_accurate_pow\nEXIT\n"
-        ".function __internal_accurate_pow math_helper\nDMUL R4, R4, R6\nRET.REL.NODEC R20"
+        f"DADD R4, -RZ, |R18|\n{moves}call| CALL.REL.NOINC __internal_accurate_pow\nEXIT\n"
+        f".function __internal_accurate_pow math_helper\n{product}\nRET.REL.NODEC R20"
     )
     rows = [Row("wait", "call", 100, 80), Row("selected", "call", 20)]
     assert ("as a product" in _match(fast_math, context_of(listing(text), rows)).advice) == said
