@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import pytest
 from tests.simulations import code_length, text_program
 
-from gpadvisor.estimators.fast_forms import KEPT, gone_of_sequence
+from gpadvisor.estimators.fast_forms import KEPT, SINGLE, gone_of_sequence
+from gpadvisor.evidence.library_math import POW
 from gpadvisor.evidence.patterns import RECIPROCAL, TANH, math_sequences
 from gpadvisor.model.program import Function
 
@@ -72,3 +74,33 @@ def test_of_sincosf_both_polynomials_go(arch: str) -> None:
     whole = frozenset[int]().union(*(sequence.whole for sequence in math_sequences(exact)))
     # What stays is more than the fast form by moves and constants of the path for rare arguments.
     assert 0 <= code_length(exact) - len(whole) - (code_length(fast) - 3) <= 3, arch
+
+
+DOUBLES: Final = {
+    "double division": "y / x",
+    "double square root": "sqrt(x)",
+    "double reciprocal square root": "rsqrt(x)",
+    POW: "pow(x, y)",
+}
+
+
+@pytest.mark.parametrize("kind", DOUBLES)
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_floats_do_without_the_share_of_doubles_that_is_said(arch: str, kind: str) -> None:
+    def lengths(number: str, call: str) -> tuple[int, Function, tuple[Function, ...]]:
+        functions = text_program(
+            f'extern "C" __global__ void k({number}* a, const {number}* b, int n) {{\n'
+            f"  {number} x = b[threadIdx.x], y = b[threadIdx.x + n];\n  a[threadIdx.x] = {call};\n}}",
+            arch,
+        ).functions
+        kernel = next(function for function in functions if function.name == "k")
+        powers = tuple(function for function in functions if POW in function.name)
+        return code_length(kernel) + sum(map(code_length, powers)), kernel, powers
+
+    doubles, kernel, powers = lengths("double", DOUBLES[kind])
+    floats, *_ = lengths("float", DOUBLES[kind])
+    sequences = [sequence for sequence in math_sequences(kernel) if sequence.kind == kind]
+    whole = sum(map(code_length, powers)) or sum(len(sequence.whole) for sequence in sequences)
+    conversions = 4 * (len(re.findall(r"\b[xy]\b", DOUBLES[kind])) + 1)
+    share = (doubles - floats - conversions) / whole
+    assert max(0.0, share) == pytest.approx(SINGLE.get(kind, 0.0), abs=0.35), (doubles, floats, whole)

@@ -45,6 +45,14 @@ CHEAPER_MOST: Final = Constant(1.4, Ground.PAPER, "Table III, the mean of three 
 FAST_LEAST: Final = Constant(0.35, Ground.PAPER, "Table III, the least of three kernels")
 FAST: Final = Constant(0.95, Ground.PAPER, "Table III, the mean of three kernels")
 FAST_MOST: Final = Constant(1.57, Ground.PAPER, "Table III, the most of three kernels")
+FLOAT_POWER: Final = Constant(
+    0.8,
+    Ground.COMPUTED,
+    "of the routine behind pow() what powf() does without, by the compiler's code of both",
+)
+FLOAT_ROOT: Final = Constant(
+    0.55, Ground.COMPUTED, "of a double reciprocal square root what a float's does without, as FLOAT_POWER"
+)
 BALANCED_LEAST: Final = Constant(0.22, Ground.PAPER, "Table III, the least of four kernels")
 BALANCED: Final = Constant(0.63, Ground.PAPER, "Table III, the mean of four kernels")
 BALANCED_MOST: Final = Constant(1.06, Ground.PAPER, "Table III, the most of four kernels")

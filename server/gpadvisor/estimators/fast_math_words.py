@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from gpadvisor.estimators import terms
-from gpadvisor.estimators.fast_forms import FAST
+from gpadvisor.estimators.fast_forms import FAST, FoundMath, is_product
 from gpadvisor.evidence.library_math import (
     POW,
     QUOTIENTS,
@@ -20,116 +21,130 @@ from gpadvisor.evidence.library_math import (
     is_of_doubles,
     routine_name,
 )
-from gpadvisor.evidence.patterns import DIVISION_BY_CONSTANT, FLOAT_BY_CONSTANT, CodeSequence
+from gpadvisor.evidence.patterns import DIVISION_BY_CONSTANT, FLOAT_BY_CONSTANT, SINE, SLOW_PATH
 from gpadvisor.evidence.queries import line_text
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.language import Language
-from gpadvisor.model.program import Function
-
-Inline: TypeAlias = Mapping[FunctionId, Sequence[CodeSequence]]
-"""Math that is expanded in place, by function."""
 
 _SHOWN_PLACES: Final = 2
 _BY_CONSTANT: Final = frozenset({DIVISION_BY_CONSTANT, FLOAT_BY_CONSTANT})
 _RECIPROCALS: Final = {
-    Divisor.NUMBER: "multiply by the reciprocal of the constant at",
+    Divisor.KEPT: "take the reciprocal of the divisor before the loop, in which it stays, and multiply at",
+    Divisor.SHARED: "take one reciprocal for all that is divided by the same value at",
     Divisor.SAME: "multiply by the reciprocal of the parameter, passed as one of its own, at",
-    Divisor.KEPT: "take one reciprocal for all that is divided by the same value at",
+    Divisor.NUMBER: "multiply by the reciprocal of the constant at",
 }
+"""In the order in which they are told."""
 
 
-def math_advice(
-    functions: Sequence[Function], inline: Inline, helpers: Sequence[Function], language: Language
-) -> str:
+def math_advice(found: FoundMath, *, single: bool = False) -> str:
     """What was found, and what to do about it."""
     kinds: dict[str, Counter[str]] = {}
-    for function in functions:
-        for sequence in inline.get(function.id, ()):
-            kinds.setdefault(sequence.kind, Counter())[line_text(function, sequence.start)] += 1
+    for function, sequence in found.sequences():
+        kinds.setdefault(sequence.kind, Counter())[line_text(function, sequence.start)] += 1
+    if SLOW_PATH in kinds and SINE in kinds and kinds[SLOW_PATH].keys() <= kinds[SINE].keys():
+        del kinds[SLOW_PATH]
     parts = []
-    for kind, places in sorted(kinds.items(), key=lambda entry: (-sum(entry[1].values()), entry[0])):
-        where = _some([place for place, _ in places.most_common()])
-        parts.append(f"{kind} at {where}" + _fast(kind, language))
+    for kind, places in kinds.items():
+        where = _some(list(places))
+        parts.append(f"{kind} at {where}" + _fast(kind, found.language))
     own_routines = sorted(
-        {routine_name(helper) for helper in helpers if not kinds or not is_for_rare(helper)}
+        {routine_name(helper) for helper in found.helpers if not kinds or not is_for_rare(helper)}
     )
     if own_routines:
         parts.append("out-of-line " + ", ".join(own_routines))
-    cure = math_cure(functions, inline, helpers, language)
-    return f"Library math in the kernel: {'; '.join(parts)}. To try: {cure}."
+    return f"Library math in the kernel: {'; '.join(parts)}. To try: {math_cure(found, single=single)}."
 
 
-def math_cure(
-    functions: Sequence[Function], inline: Inline, helpers: Sequence[Function], language: Language
-) -> str:
-    """What to do about the kinds of library math that were found."""
-    cures = concrete_cures(functions, inline, helpers, language)
-    kinds = {sequence.kind for sequences in inline.values() for sequence in sequences}
+def math_cure(found: FoundMath, *, single: bool = False) -> str:
+    """What to do about the kinds of library math that were found.
+
+    Args:
+        found: the library math.
+        single: whether single precision gives most of what is expected, so that it is told first.
+    """
+    cures = concrete_cures(found)
+    kinds = {sequence.kind for _, sequence in found.sequences()}
     doubles = any("double" in kind for kind in kinds - _BY_CONSTANT)
-    if doubles or (not kinds & _BY_CONSTANT and any(is_of_doubles(helper) for helper in helpers)):
-        cures.append("use single precision where the result bears it (doubles have no fast forms)")
+    if doubles or (not kinds & _BY_CONSTANT and any(is_of_doubles(helper) for helper in found.helpers)):
+        words = "use single precision where the result bears it (doubles have no fast forms)"
+        cures.insert(0 if single else len(cures), words)
     return "; ".join(cures)
 
 
-def concrete_cures(
-    functions: Sequence[Function], inline: Inline, helpers: Sequence[Function], language: Language
-) -> list[str]:
-    """Changes that keep the precision of the program's types; empty where there are none."""
-    cures = []
-    sequences = [(function, sequence) for function in functions for sequence in inline.get(function.id, ())]
-    kinds = {sequence.kind for _, sequence in sequences}
-    cut = [
-        line_text(function, sequence.start)
-        for function, sequence in sequences
+@dataclass(frozen=True, slots=True)
+class _Cure:
+    """A change, what it is about, and the first place of it."""
+
+    words: str
+    samples: int
+    place: tuple[FunctionId, int] | None = None
+
+
+def concrete_cures(found: FoundMath) -> list[str]:
+    """Changes that keep the precision of the program's types, those with most samples first."""
+    cures = [
+        f"divide whole numbers at {line_text(function, sequence.start)}, where the quotient becomes one"
+        for function, sequence in found.sequences()
         if sequence.kind in QUOTIENTS and becomes_whole(function, sequence)
-    ]
-    single = kinds & FAST.keys() - _BY_CONSTANT
-    if cut:
-        cures.append(f"divide whole numbers at {cut[0]}, where the quotient becomes one")
-    # The routine for rare arguments belongs to the sequence that is expanded beside its call.
-    if single or any(not is_of_doubles(helper) and not (kinds and is_for_rare(helper)) for helper in helpers):
-        fast = terms.FAST_MATH.of(language)
-        where = Counter(
-            (line_text(function, sequence.start), sequence.kind) for function, sequence in sequences
-        )
-        of = dict.fromkeys(
-            f"{kind} at {place}{_fast(kind, language)}"
-            for (place, kind), _ in where.most_common()
-            if kind in single
-        )
-        if "powf" in single:
-            fast += terms.NO_NEGATIVE_BASE.of(language)
-        cures.append(f"{fast}: {_some(tuple(of))}" if of else fast)
-    divisors: dict[Divisor | None, dict[str, None]] = {}
-    for function, sequence in sequences:
-        divisors.setdefault(divisor_of(function, sequence), {})[line_text(function, sequence.start)] = None
-    cures += [f"{words} {_some(tuple(divisors[by]))}" for by, words in _RECIPROCALS.items() if by in divisors]
-    powers = {helper.id: helper for helper in helpers if POW in helper.name}
+    ][:1]
+    cures += [cure.words for cure in _cures(found)]
+    powers = {helper.id: helper for helper in found.helpers if POW in helper.name}
     if any(
         call.callee in powers and not has_broken_exponent(function, call.index, powers[call.callee])
-        for function in functions
+        for function in found.functions
         for call in function.calls
     ):
-        cures.append(f"write {terms.POWER.of(language)} with a small whole exponent as a product")
+        cures.append(f"write {terms.POWER.of(found.language)} with a small whole exponent as a product")
     return cures
+
+
+def first_place(found: FoundMath) -> tuple[FunctionId, int] | None:
+    """The place of what is told first, where that is a reciprocal."""
+    return next((cure.place for cure in _cures(found)), None)
+
+
+def _cures(found: FoundMath) -> list[_Cure]:
+    """Reciprocals and fast forms."""
+    cures = []
+    for by, words in _RECIPROCALS.items():
+        divided = [(one, sequence) for one, sequence in found.sequences() if divisor_of(one, sequence) is by]
+        if divided:
+            lines = dict.fromkeys(line_text(function, sequence.start) for function, sequence in divided)
+            place = (divided[0][0].id, divided[0][1].start)
+            cures.append(_Cure(f"{words} {_some(tuple(lines))}", found.samples_of(divided), place))
+    return sorted([*cures, *_fast_forms(found)], key=lambda cure: -cure.samples)
+
+
+def _fast_forms(found: FoundMath) -> list[_Cure]:
+    """What to call or to compile with, where a division does not become a product instead."""
+    single = [
+        (function, sequence)
+        for function, sequence in found.sequences()
+        if sequence.kind in FAST.keys() - _BY_CONSTANT and not is_product(function, sequence)
+    ]
+    # The routine for rare arguments belongs to the sequence that is expanded beside its call.
+    routines = (
+        helper
+        for helper in found.helpers
+        if not is_of_doubles(helper) and not (any(found.inline.values()) and is_for_rare(helper))
+    )
+    if not single and not any(routines):
+        return []
+    fast = terms.FAST_MATH.of(found.language)
+    if any(sequence.kind == "powf" for _, sequence in single):
+        fast += terms.NO_NEGATIVE_BASE.of(found.language)
+    of = {(sequence.kind, line_text(function, sequence.start)): None for function, sequence in single}
+    named = [
+        f"{kind} at {place}{_fast(kind, found.language)}"
+        for kind, place in of
+        if kind != SLOW_PATH or (SINE, place) not in of
+    ]
+    return [_Cure(f"{fast}: {_some(named)}" if named else fast, found.samples_of(single))]
 
 
 def _fast(kind: str, language: Language) -> str:
     return terms.FAST_FORM.of(language, name=FAST[kind]) if kind in FAST else ""
-
-
-def shared_divisor(functions: Sequence[Function], inline: Inline) -> tuple[FunctionId, int] | None:
-    """The first division whose reciprocal is told."""
-    return next(
-        (
-            (function.id, sequence.start)
-            for by in _RECIPROCALS
-            for function in functions
-            for sequence in inline.get(function.id, ())
-            if divisor_of(function, sequence) is by
-        ),
-        None,
-    )
 
 
 def _some(places: Sequence[str]) -> str:

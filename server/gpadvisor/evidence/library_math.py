@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import re
 import struct
+from functools import lru_cache
 from typing import Final
 
 from gpadvisor.evidence.patterns import (
     DIVISION_BY_CONSTANT,
     DOUBLE_DIVISION,
     FLOAT_BY_CONSTANT,
+    FLOAT_DIVISION,
     CodeSequence,
     math_sequences,
 )
 from gpadvisor.evidence.queries import loop_indices
-from gpadvisor.model.instruction import Instruction, OpcodeClass
+from gpadvisor.model.instruction import Instruction, OpcodeClass, register_name
 from gpadvisor.model.kind import Kind
 from gpadvisor.model.program import Function, FunctionKind
 
@@ -58,7 +60,7 @@ def is_behind_sequence(function: Function, call: int) -> bool:
 
 
 def has_broken_exponent(function: Function, call: int, routine: Function) -> bool:
-    """Whether a number that pow() gets is no whole one: an argument, or what a routine for one call has in it.
+    """Whether a number that pow() gets is no whole one: an argument, or what a routine for one call holds.
 
     The high words of doubles tell: low ones may be anywhere, and as a double's high word are no usual number.
     """
@@ -107,52 +109,62 @@ class Divisor(Kind):
 
     NUMBER = "number"
     SAME = "same"  # for all threads: a parameter of the kernel
-    KEPT = "kept"  # over the passes of the loop around the division, or by several divisions
+    KEPT = "kept"  # over the passes of the loop around the division
+    SHARED = "shared"  # by several divisions
     OWN = "own"  # of each division
 
 
 def divisor_of(function: Function, division: CodeSequence) -> Divisor | None:
-    """What a division of doubles, or one by a constant, divides by; None of other math."""
+    """What a division divides by; None of other math."""
     if division.kind == FLOAT_BY_CONSTANT:
         return Divisor.NUMBER
-    if division.kind not in {DOUBLE_DIVISION, DIVISION_BY_CONSTANT}:
+    if division.kind not in {FLOAT_DIVISION, DOUBLE_DIVISION, DIVISION_BY_CONSTANT}:
         return None
     operand = division.operand or ""
     if "c[0x0]" in operand or _UNIFORM.search(operand):
         return Divisor.SAME
     if division.kind == DIVISION_BY_CONSTANT:
         return Divisor.NUMBER
-    made = _made_at(function, division)
-    loop = function.innermost_loop(division.start)
-    passes = set() if loop is None else {*loop_indices(function, loop)}
-    if made and loop is not None and made.isdisjoint(passes):
+    made, loop = _made_at(function, division), function.innermost_loop(_reader(function, division))
+    if made and loop is not None and made.isdisjoint(loop_indices(function, loop)):
         return Divisor.KEPT
-    other_divisions = (
-        sequence
-        for sequence in math_sequences(function)
-        if sequence.kind == DOUBLE_DIVISION and sequence != division
-    )
-    return (
-        Divisor.KEPT
-        if made and any(_made_at(function, other) == made for other in other_divisions)
-        else Divisor.OWN
+    return Divisor.SHARED if made and divisions_alike(function, division) > 1 else Divisor.OWN
+
+
+def divisions_alike(function: Function, division: CodeSequence) -> int:
+    """The divisions of a function that divide by the same value, this one included."""
+    made = _made_at(function, division)
+    return sum(
+        one.kind == division.kind and _made_at(function, one) == made for one in math_sequences(function)
     )
 
 
 _UNIFORM: Final = re.compile(r"\bUR\d")
 
 
+def _reader(function: Function, division: CodeSequence) -> int:
+    """An instruction that reads the divisor: of a float its check, for the reciprocal may be hoisted."""
+    checks = (index for index in division.indices if function.instructions[index].opcode == "FCHK")
+    return next(checks, division.start)
+
+
+@lru_cache(maxsize=1024)
 def _made_at(function: Function, division: CodeSequence) -> frozenset[int]:
     """The instructions that a divisor in registers comes from."""
-    start = division.start
+    reader = _reader(function, division)
     return frozenset(
         definition
-        for used in function.instructions[start].uses
-        for definition in function.reaching.definitions(start, used)
+        for used in function.instructions[reader].uses
+        if reader == division.start or register_name(used) in _registers(division.operand or "")
+        for definition in function.reaching.definitions(reader, used)
     )
 
 
-QUOTIENTS: Final = frozenset({"float division", FLOAT_BY_CONSTANT})
+def _registers(operand: str) -> list[str]:
+    return re.findall(r"\bR\d+", operand)
+
+
+QUOTIENTS: Final = frozenset({FLOAT_DIVISION, FLOAT_BY_CONSTANT})
 
 
 _NEAR: Final = 32

@@ -101,15 +101,15 @@ class _Signature:
     through: str = ""  # a modifier or number that an instruction of the chain has
 
 
-_SINE: Final = "sinf/cosf"
-_SLOW_PATH: Final = "sinf/cosf slow path"
+SINE: Final = "sinf/cosf"
+SLOW_PATH: Final = "sinf/cosf slow path"
 TANH: Final = "tanhf"
 _ADDITIONS: Final = ("IADD3", "VIADD", "IADD")
 """Of a number to a word: before sm_90, since then, and on sm_120."""
 _SIGNATURES: Final = (
     # 2/pi starts the argument reduction of sinf, cosf, tanf and sincosf.
     _Signature(
-        _SINE, ("FMUL",), ("0.636619", "0x3f22f983"), "FFMA", ("-5.39030", "0xa7c234c5", "-0xa7c234c5")
+        SINE, ("FMUL",), ("0.636619", "0x3f22f983"), "FFMA", ("-5.39030", "0xa7c234c5", "-0xa7c234c5")
     ),
     # Rounding down parts the exponent; without it what is clamped was meant to be, before a fast __powf.
     _Signature("expf", ("FFMA",), ("SAT",), "MUFU", ("EX2",), through="RM"),
@@ -152,7 +152,7 @@ def _way_around(function: Function, sequence: CodeSequence) -> frozenset[int]:
     """What leads around the rare path of a sequence of floats, or stands for its special arguments."""
     if "double" in sequence.kind:
         return frozenset()
-    if sequence.kind == _SLOW_PATH:
+    if sequence.kind == SLOW_PATH:
         return around(function, sequence.start)
     if sequence.kind in SPECIAL_CASES:
         return special_cases(function, sequence.kind, sequence.indices)
@@ -162,8 +162,8 @@ def _way_around(function: Function, sequence: CodeSequence) -> frozenset[int]:
 
 def _with_polynomials(function: Function, sequences: list[CodeSequence]) -> list[CodeSequence]:
     """The sequences, with the polynomials that follow the reduction of a sine's argument beside that."""
-    reductions = [sequence for sequence in sequences if sequence.kind in {_SINE, _SLOW_PATH}]
-    starts = [reduction.start for reduction in reductions if reduction.kind == _SINE]
+    reductions = [sequence for sequence in sequences if sequence.kind in {SINE, SLOW_PATH}]
+    starts = [reduction.start for reduction in reductions if reduction.kind == SINE]
     if not starts:
         return sequences
     taken = frozenset[int]().union(*(reduction.indices for reduction in reductions))
@@ -174,7 +174,7 @@ def _with_polynomials(function: Function, sequences: list[CodeSequence]) -> list
             parts.setdefault(max(before), set()).update(indices)
     return [
         replace(sequence, beside=sequence.beside | parts[sequence.start])
-        if sequence.kind == _SINE and sequence.start in parts
+        if sequence.kind == SINE and sequence.start in parts
         else sequence
         for sequence in sequences
     ]
@@ -234,7 +234,8 @@ def _divisions(function: Function) -> list[CodeSequence]:
             if uses(instruction, reached) or index == end:
                 taken.add(index)
                 reached.update(instruction.defs)
-        sequences.append(CodeSequence("float division", start, frozenset(taken)))
+        divisor = _divisor(function.instructions[check])
+        sequences.append(CodeSequence(FLOAT_DIVISION, start, frozenset(taken), divisor))
     return sequences
 
 
@@ -332,6 +333,7 @@ def _doubles(function: Function) -> list[CodeSequence]:
     return sequences
 
 
+FLOAT_DIVISION: Final = "float division"
 DOUBLE_DIVISION: Final = "double division"
 FLOAT_BY_CONSTANT: Final = "float division by a constant"
 DIVISION_BY_CONSTANT: Final = "double division by a constant"
@@ -357,7 +359,7 @@ def slow_reductions(function: Function) -> list[CodeSequence]:
         for index in range(check - 1, max(check - _BEHIND_BRANCH, 0) - 1, -1):
             end = _skips_to(function, index)
             if end is not None and _holds_fraction(function, check, end):
-                sequences[end] = CodeSequence(_SLOW_PATH, index + 1, frozenset(range(index + 1, end)))
+                sequences[end] = CodeSequence(SLOW_PATH, index + 1, frozenset(range(index + 1, end)))
                 break
     return list(sequences.values())
 

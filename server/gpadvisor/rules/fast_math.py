@@ -19,7 +19,8 @@ paths. The fast form is that approximation alone: one or two instructions.
 
 Call the fast form where its error is acceptable: `__fdividef`, `__expf`, `__logf`, `__sinf`, `__cosf`,
 `__powf`, `rsqrtf`; or compile with `--use_fast_math`, which does so everywhere and flushes denormals (or
-with `-prec-div=false -prec-sqrt=false -ftz=true` only). Use the `f` functions for floats.
+with `-prec-div=false -prec-sqrt=false -ftz=true` only). Use the `f` functions for floats. Where a divisor
+stays the same in a loop, one reciprocal before it is nearly exact and better than any form of division.
 
 ## Example
 
@@ -43,6 +44,10 @@ polynomials, and the tests and branches around the paths for rare arguments. The
 of them, its special function among them, and the issue slots and pipes of the others no longer cap the
 estimate. In the paper's Table III the three kernels of this kind gained 0.35 to 1.6 times what was matched,
 0.95 on average.
+
+Of doubles only divisions count that become products, and what else shares a reciprocal: the rest is at the
+high end alone. Where that is next to nothing, single precision is told first and the estimate is of it: the
+instructions that floats do without, by the compiler's code of both, and the waits for the pipe of doubles.
 """
 
 from __future__ import annotations
@@ -56,8 +61,20 @@ import numpy as np
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.busy_doubles import busy_doubles, need_doubles
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
-from gpadvisor.estimators.fast_forms import FAST, gone_with_fast_forms
-from gpadvisor.estimators.fast_math_words import concrete_cures, math_advice, math_cure, shared_divisor
+from gpadvisor.estimators.fast_forms import (
+    FoundMath,
+    gone_with_fast_forms,
+)
+from gpadvisor.estimators.fast_math_gains import (
+    freed_in_floats,
+    in_floats,
+    part_as_floats,
+    part_to_go,
+    samples_of_sequences,
+    waits_for_doubles,
+    with_fast_forms,
+)
+from gpadvisor.estimators.fast_math_words import concrete_cures, first_place, math_advice, math_cure
 from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.divisions import integer_divisions
@@ -69,7 +86,6 @@ from gpadvisor.evidence.library_math import (
 )
 from gpadvisor.evidence.patterns import (
     DIVISION_BY_CONSTANT,
-    DOUBLE_DIVISION,
     FLOAT_BY_CONSTANT,
     RECIPROCAL,
     TANH,
@@ -87,10 +103,11 @@ from gpadvisor.evidence.queries import (
     latency,
     regions,
     samples,
+    share,
     static_match,
 )
 from gpadvisor.machine import code_form
-from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
+from gpadvisor.model.advice import Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId
@@ -131,21 +148,29 @@ def _match(context: KernelContext) -> Match | Rejection:
             f"{percent(constants.MOST_FETCHES)}: code size comes first",
         )
     matched = _matched_rows(blame, inline, helpers, sites)
+    found = FoundMath(functions, inline, helpers, context.language, samples_of_sequences(blame, inline))
     if not samples(blame, matched):
         return Rejection(
             code=_CODE, reason=f"no sample in the {len(sites)} places of library math in the code"
         )
+    told = part_to_go(context, found, matched)
+    single = (
+        told * share(blame, matched) < constants.NOTABLE and part_as_floats(context, found, matched) > told
+    )
+    if single:
+        matched |= waits_for_doubles(context)
     return Match(
         title=_TITLE,
-        cure=math_cure(functions, inline, helpers, context.language),
-        advice=math_advice(functions, inline, helpers, context.language),
+        cure=math_cure(found, single=single),
+        advice=math_advice(found, single=single),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched)),
-        adjustments=_adjustments(blame, matched, inline, helpers),
+        adjustments=(in_floats(context, found, matched) if single else with_fast_forms(told),),
         static_sites=sites,
-        reduced_loads=freed(
-            context,
-            gone_with_fast_forms(context, functions, inline, helpers, doubles=constants.FAST_LEAST),
-            gone_with_fast_forms(context, functions, inline, helpers, doubles=1.0),
+        place=None if single else first_place(found),
+        reduced_loads=freed_in_floats(context, found)
+        if single
+        else freed(
+            context, gone_with_fast_forms(context, found), gone_with_fast_forms(context, found, most=True)
         ),
     )
 
@@ -195,7 +220,8 @@ def _without_samples(
     )
     called = {helper.id for site, helper in _calls(functions, helpers) if site in calls}
     used = tuple(helper for helper in helpers if helper.id in called)
-    if (any(hot.values()) or used) and not concrete_cures(functions, hot, used, context.language):
+    found = FoundMath(functions, hot, used, context.language)
+    if (any(hot.values()) or used) and not concrete_cures(found):
         return Rejection(
             code=_CODE,
             reason="library math of doubles has no fast forms, and only the program tells whether single "
@@ -204,8 +230,8 @@ def _without_samples(
     match = static_match(
         _CODE,
         title=_TITLE,
-        advice=math_advice(functions, hot, used, context.language),
-        cure=math_cure(functions, hot, used, context.language),
+        advice=math_advice(found),
+        cure=math_cure(found),
         sites=(*_inline_sites(hot), *calls),
         missing="library math stands outside of loops only, where it runs once for each thread",
     )
@@ -213,7 +239,7 @@ def _without_samples(
         return match
     return replace(
         match,
-        place=shared_divisor(functions, hot),
+        place=first_place(found),
         replaced_by="" if busy_doubles(context, functions) is None else "GPA102",  # which makes them floats
     )
 
@@ -286,35 +312,6 @@ def _nothing(functions: tuple[Function, ...]) -> str:
 def _in_integer_divisions(function: Function) -> set[int]:
     """Their reciprocal is no math of the program's."""
     return {index for sequence in integer_divisions(function) for index in sequence.indices}
-
-
-def _adjustments(
-    blame: Blame,
-    matched: Mask,
-    inline: dict[FunctionId, tuple[CodeSequence, ...]],
-    helpers: tuple[Function, ...],
-) -> tuple[Adjustment, ...]:
-    """The paper's Table III where there is a fast form; of doubles, that only fewer operations help."""
-    divisions = Counter(sequence.kind for sequences in inline.values() for sequence in sequences)
-    by_constant = divisions[DIVISION_BY_CONSTANT] > divisions[DOUBLE_DIVISION]
-    fast = {
-        number: tuple(sequence for sequence in found if sequence.kind in FAST)
-        for number, found in inline.items()
-    }
-    quick = tuple(
-        helper for helper in helpers if not is_of_doubles(helper) or (by_constant and "div" in helper.name)
-    )
-    part = samples(blame, matched & _matched_rows(blame, fast, quick, ())) / max(1, samples(blame, matched))
-    return (
-        Adjustment(
-            low=constants.FAST_LEAST * part,
-            expected=constants.FAST * part + constants.FAST_LEAST * (1 - part),
-            high=constants.FAST_MOST * part + 1 - part,
-            reason=f"{percent(part)} of the matched samples have a fast form; in the paper's Table III it "
-            "removed 35 to 157 % of the matched stalls, 95 % on average over three kernels. The rest is "
-            "double precision, of which only fewer calls help",
-        ),
-    )
 
 
 OPTIMIZER: Final = Optimizer(

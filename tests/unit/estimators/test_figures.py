@@ -10,14 +10,15 @@ from tests.optimizer_values import context_of, listing
 
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.division_words import division_advice, told_divisions
-from gpadvisor.estimators.fast_forms import gone_with_fast_forms
+from gpadvisor.estimators.fast_forms import FoundMath, gone_with_fast_forms
 from gpadvisor.estimators.parallel import parallel
 from gpadvisor.estimators.reuse import steps
 from gpadvisor.estimators.traffic_loads import millions
 from gpadvisor.evidence.divisions import integer_divisions
-from gpadvisor.evidence.library_math import math_sequences
+from gpadvisor.evidence.patterns import CodeSequence, math_sequences
 from gpadvisor.evidence.products import product_loops
 from gpadvisor.model.advice import Adjustment, Match, ParallelTarget, ReducedLoad, Utilisation
+from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.language import Language
 
 
@@ -83,15 +84,27 @@ def test_a_tile_in_shared_memory_keeps_little_of_a_loop_of_global_loads() -> Non
 
 
 def test_the_fast_form_of_a_division_takes_four_instructions() -> None:
+    gone, division = _gone_of_division("", "")
+    assert sum(gone.values()) == pytest.approx(len(division.whole) - 4)
+    assert gone[0, 1] == gone[0, 2] > 0  # the check for rare operands as the rest
+
+
+def test_the_reciprocal_goes_too_where_it_is_taken_before_the_loop() -> None:
+    gone, division = _gone_of_division("FADD R3, R8, R9\nagain:\n", "@P0 BRA again\n")
+    assert sum(gone.values()) == pytest.approx(len(division.whole) - 1)
+    assert gone[0, 1] == gone[0, 2] > 0.8  # the special function as all others
+
+
+def _gone_of_division(before: str, after: str) -> tuple[dict[tuple[FunctionId, int], float], CodeSequence]:
     text = (
-        "MUFU.RCP R6, R3\nFCHK P0, R0, R3\nFFMA R7, -R3, R6, 1\nFFMA R7, R6, R7, R6\n@!P0 BRA over\n"
-        "CALL.REL.NOINC slow\nover:\nEXIT"
+        f"{before}MUFU.RCP R6, R3\nFCHK P0, R0, R3\nFFMA R7, -R3, R6, 1\nFFMA R7, R6, R7, R6\n"
+        f"@!P0 BRA over\nCALL.REL.NOINC slow\nover:\n{after}EXIT"
     )
     context = context_of(listing(text))
     kernel = context.program.functions[0]
     (division,) = math_sequences(kernel)
-    gone = gone_with_fast_forms(context, (kernel,), {kernel.id: (division,)}, (), doubles=0.7)
-    assert sum(gone.values()) == pytest.approx(len(division.whole) - 4)
+    found = FoundMath((kernel,), {kernel.id: (division,)}, ())
+    return gone_with_fast_forms(context, found), division
 
 
 def _divided(setup: str, divisor: str) -> str:

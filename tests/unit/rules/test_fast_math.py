@@ -6,10 +6,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.optimizer_values import context_of, listing
+from tests.optimizer_values import Row, context_of, listing
 
+from gpadvisor.estimators.fast_forms import SINGLE
+from gpadvisor.evidence.library_math import POW
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.rules.fast_math import OPTIMIZER
+
+BEFORE_LOOP = "take the reciprocal of the divisor before the loop, in which it stays, and multiply at"
 
 
 def _divided(divisor: str, line: int = 4) -> str:
@@ -45,7 +49,7 @@ def _loop(body: str, before: str = "") -> str:
         (
             _loop(_divided("R15"), "DMUL R14, R12, R12\n"),
             "sm_86",
-            "take one reciprocal for all that is divided by the same value at kernel.cu:4; use single",
+            f"{BEFORE_LOOP} kernel.cu:4; use single",
         ),
         (
             _loop(f"LDG.E.64 R14, [R20.64]\n{_divided('R15')}{_divided('R15', 9)}"),
@@ -97,3 +101,71 @@ def test_of_powf_it_is_said_which_bases_its_fast_form_does_not_take() -> None:
     found = _found(_loop(body))
     assert isinstance(found, Match)
     assert "no base of powf() is negative, of which __powf() makes a NaN" in found.cure
+
+
+FLOATS = (
+    "MUFU.RCP R6, R3 // {line}\nFFMA R7, -R3, R6, 1 // {line}\nFFMA R7, R6, R7, R6 // {line}\n"
+    "check{line}| FCHK P1, R0, R3 // {line}\n@!P1 BRA over{line} // {line}\n"
+    "CALL.REL.NOINC slow // {line}\nover{line}:\n"
+)
+"""A division of floats as the compiler expands it."""
+
+
+@pytest.mark.parametrize(
+    ("before", "cure"),
+    [
+        ("FADD R3, R8, R9\n", f"{BEFORE_LOOP} kernel.cu:4"),
+        ("FADD R3, R8, R9\n" + FLOATS.split("check", maxsplit=1)[0], f"{BEFORE_LOOP} kernel.cu"),
+        ("", "call the fast forms"),
+    ],
+    ids=["made before the loop", "approximated there, too", "made in each pass"],
+)
+def test_floats_that_are_divided_by_what_stays_have_one_reciprocal(before: str, cure: str) -> None:
+    division = FLOATS[FLOATS.index("check") :] if "MUFU" in before else FLOATS
+    text = _loop(f"{'' if before else 'FADD R3, R8, R9'}\n{division}", before).format(line=4)
+    found = OPTIMIZER.match(context_of(listing(text), [Row("wait", "check4", 90, 80)]))
+    assert isinstance(found, Match)
+    assert found.cure.startswith(cure)
+    assert (found.place is not None) == bool(before)  # where the told change is, else the heaviest
+
+
+@pytest.mark.parametrize(("heaviest", "first"), [("check4", "call the fast forms"), ("c", "multiply by the")])
+def test_what_has_most_samples_is_told_first(heaviest: str, first: str) -> None:
+    text = _loop(f"FADD R3, R8, R9\n{FLOATS.format(line=4)}c| {_divided('12', 9)}")
+    rows = [Row("wait", heaviest, 90, 80), *(Row("wait", tag, 5, 4) for tag in ("check4", "c"))]
+    found = OPTIMIZER.match(context_of(listing(text), rows))
+    assert isinstance(found, Match)
+    assert found.cure.startswith(first)
+
+
+POWER = (
+    "DADD R4, -RZ, |R18| // 5\nMOV R6, R12 // 5\ncall| CALL.REL.NOINC k$__internal_accurate_pow // 5\n"
+    "queue| DADD R8, R8, R4 // 6\nEXIT\n"
+    ".function k$__internal_accurate_pow math_helper\nin| DMUL R4, R4, R6\nRET.REL.NODEC R20"
+)
+
+
+def test_single_precision_comes_first_where_only_it_gains() -> None:
+    rows = [
+        ("wait", "in", 100),
+        ("math_pipe_throttle", "queue", 60),
+        ("wait", "queue", 40),
+        ("selected", "in", 9),
+    ]
+    found = OPTIMIZER.match(context_of(listing(POWER), [Row(*one) for one in rows]))
+    assert isinstance(found, Match)
+    assert found.cure.startswith(
+        "use single precision where the result bears it (doubles have no fast forms)"
+    )
+    (adjustment,) = found.adjustments
+    assert adjustment.expected == pytest.approx((109 * SINGLE[POW] + 60) / 169)  # others wait as before
+    assert {one.resource: one.remaining for one in found.reduced_loads}["FP64 pipe"] < 0.01
+
+
+def test_single_precision_comes_last_where_products_gain() -> None:
+    text = f"again:\nc| {_divided('12')}@P0 BRA again\n{POWER}"
+    rows = [Row("wait", "c", 100, 90), Row("wait", "in", 50, 40)]
+    found = OPTIMIZER.match(context_of(listing(text), rows))
+    assert isinstance(found, Match)
+    assert found.cure.startswith("multiply by the reciprocal of the constant at kernel.cu:4")
+    assert found.adjustments[0].expected == pytest.approx(0.95 * 100 / 150)  # of pow() nothing
