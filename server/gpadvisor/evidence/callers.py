@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gpadvisor.evidence.access_shapes import holds_loaded
 from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.arrays import address_registers
+from gpadvisor.evidence.loops import ADDITIONS
 from gpadvisor.model.ids import FunctionId
-from gpadvisor.model.instruction import Register
+from gpadvisor.model.instruction import Instruction, OpcodeClass, Register
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function, FunctionKind, Program
 
@@ -32,20 +35,45 @@ def is_chosen_by_callers_data(program: Program, function: Function, index: int, 
 
 
 def is_searched(function: Function, index: int) -> bool:
-    """Whether what an access loaded decides, by comparisons as well, where it goes in the next pass."""
-    pending = [(index, register) for register in address_registers(function, index)]
+    """Whether what an access loaded decides, by comparisons as well, where it goes in the next pass.
+
+    A walk that goes on by constant steps, as of two sorted lists that are merged, is no search.
+    """
+    address = address_registers(function, index)
+    makers = {definition for use in address for definition in function.reaching.definitions(index, use)}
+    pending = [(index, register) for register in address]
     visited = set[int]()
+    loops = False
     while pending:
         use, register = pending.pop()
         for definition in function.reaching.definitions(use, register) - visited:
             visited.add(definition)
             instruction = function.instructions[definition]
-            if definition == index:
-                return True
+            loops = loops or definition == index
             if not is_memory(instruction):
                 guard = [] if instruction.guard is None else [instruction.guard.register]
                 pending += [(definition, used) for used in (*instruction.uses, *guard)]
-    return False
+    return loops and not all(
+        is_memory(instruction) or _is_step(instruction)
+        for definition in visited - makers
+        for instruction in (function.instructions[definition],)
+        if function.innermost_loop(definition) is not None
+    )
+
+
+_CHOICES: Final = frozenset({"MOV", "UMOV", "SEL", "USEL", "FSEL", "CS2R", "PLOP3", "R2UR"})
+_SIGN: Final = "0x1f"
+_NUMBER: Final = ", 0x"
+
+
+def _is_step(instruction: Instruction) -> bool:
+    """A move, a choice, a comparison, a constant added; an index's sign for the upper half of an address."""
+    if instruction.opcode == "IMAD" and "MOV" in instruction.modifiers:
+        return True
+    if instruction.opcode in ADDITIONS or "IADD" in instruction.modifiers:
+        return _NUMBER in instruction.operands
+    sign = instruction.opcode == "SHF" and _SIGN in instruction.operands
+    return sign or instruction.opcode in _CHOICES or instruction.info.opclass is OpcodeClass.PREDICATE
 
 
 def _handed_over(function: Function, index: int) -> set[Register]:

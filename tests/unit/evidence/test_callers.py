@@ -69,6 +69,18 @@ def test_where_a_search_goes_next_its_last_load_decides(compared: str, searched:
     assert is_searched(code.program.functions[0], code.tags["at"][1]) is searched
 
 
+def test_a_merge_of_sorted_lists_is_no_search() -> None:
+    """As an intersection of two rows: each pass goes on by one in the list with the smaller element."""
+    text = (
+        "again:\nSHF.R.S32.HI R9, RZ, 0x1f, R5\nLEA R2, P2, R5, c[0x0][0x160], 0x2\n"
+        "LEA.HI.X R3, R5, c[0x0][0x164], R9, 0x2, P2\nat| LDG.E R12, [R2.64] // 9\n"
+        "ISETP.GT.AND P0, PT, R11, R12, PT\n@P0 IADD3 R5, R5, {step}, RZ\n@P1 BRA again\nEXIT"
+    )
+    for step, searched in (("0x1", False), ("R8", True)):
+        code = listing(text.format(step=step))
+        assert is_searched(code.program.functions[0], code.tags["at"][1]) is searched
+
+
 def test_what_is_searched_for_is_to_be_sorted() -> None:
     """Queries of four binary searches, sorted, gave 3.2x to 4.0x on an H100."""
     text = (
