@@ -32,6 +32,8 @@ from gpadvisor.model.program import Function
 _OFFSET: Final = re.compile(r"(?<!c)(?<!desc)\[(\w+(?:\.\w+)?(?:\+UR\d+)?)(?:\+?(-?0x[0-9a-f]+))?\]")
 _DISTANCES: Final = tuple(1 << power for power in range(10))
 """That a loop which halves a distance has it go through: from the threads of a block down to one."""
+_LOOKED, _PATTERNS = 2_000, 64
+"""Accesses that a padding is held against, and different ones of these, the most frequent ones."""
 _SHIFTS: Final = frozenset({"SHF", "USHF", "SHR"})
 _COPIES: Final = frozenset({"MOV", "UMOV", "R2UR"})
 _Patterns = Mapping[tuple[tuple[int, ...], int], int]
@@ -179,12 +181,12 @@ def _shifted_by_loop(
 def _patterns(function: Function, form: CodeForm, launch: Launch) -> _Patterns:
     """Of the accesses to shared memory that can be followed."""
     patterns: Counter[tuple[tuple[int, ...], int]] = Counter()
-    for index, instruction in enumerate(function.instructions):
-        if is_shared(instruction):
-            addresses = lane_addresses(function, index, form, launch, ARGUMENTS[0], shared=True)
-            if isinstance(addresses, np.ndarray):
-                patterns[_from_first(addresses), access_width(function, index)] += 1
-    return patterns
+    accesses = [index for index, instruction in enumerate(function.instructions) if is_shared(instruction)]
+    for index in accesses[:_LOOKED]:
+        addresses = lane_addresses(function, index, form, launch, ARGUMENTS[0], shared=True)
+        if isinstance(addresses, np.ndarray):
+            patterns[_from_first(addresses), access_width(function, index)] += 1
+    return dict(patterns.most_common(_PATTERNS))
 
 
 def _of_array(patterns: _Patterns, row: int | None) -> _Patterns:
