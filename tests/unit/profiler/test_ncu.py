@@ -61,6 +61,9 @@ def test_newer_releases_take_expressions_with_a_prefix(tmp_path: Path) -> None:
     places = {"report": tmp_path / "r", "log": tmp_path / "l", "application": ["./app"]}
     assert "regex:stencil" in command_line(new, NcuOptions(kernel="stencil"), **places)  # type: ignore[arg-type] # keyword values
     assert "stencil" in command_line(old, NcuOptions(kernel="stencil"), **places)  # type: ignore[arg-type] # keyword values
+    for ncu in (new, old):
+        line = command_line(ncu, NcuOptions(), **places)  # type: ignore[arg-type] # keyword values
+        assert ("MemoryWorkloadAnalysis_Tables" in line) is (ncu is new)  # what the roofline asks for
 
 
 def test_a_configuration_file_of_the_project_has_no_say(tmp_path: Path) -> None:

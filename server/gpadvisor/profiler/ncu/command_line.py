@@ -19,9 +19,13 @@ SECTIONS: Final = (
     "SpeedOfLight",  # DRAM, L2 and L1 utilisation, clocks
     "Occupancy",  # achieved occupancy
     "ComputeWorkloadAnalysis",  # issue and pipe utilisation
-    "MemoryWorkloadAnalysis",  # L1 requests and L2 sectors
+    "MemoryWorkloadAnalysis",  # L1 requests, and how full L2 is
     "SourceCounters",  # samples, executed counts and sectors by instruction
 )
+TABLES: Final = "MemoryWorkloadAnalysis_Tables"
+"""Sectors of L1, L2 and DRAM by kind, for the roofline and for what is left of their load."""
+_WITH_TABLES: Final = (2021, 1)
+"""The version from which on the section is asked for; whether earlier ones have it was not seen."""
 SAMPLE_METRICS: Final = (
     "group:smsp__pcsamp_warp_stall_reasons",
     "group:smsp__pcsamp_warp_stall_reasons_not_issued",
@@ -97,7 +101,7 @@ def _what(ncu: Abilities, options: NcuOptions) -> list[str]:
     if options.samples_only:
         arguments += ["--section", "LaunchStats", "--metrics", ",".join(SAMPLE_METRICS)]
     else:
-        for section in SECTIONS:
+        for section in (*SECTIONS, *([TABLES] if ncu.version >= _WITH_TABLES else [])):
             arguments += ["--section", section]
     if options.interval is not None:
         option = ncu.first("warp-sampling-interval", "sampling-interval")
