@@ -83,7 +83,8 @@ def has_broken_exponent(function: Function, call: int, routine: Function) -> boo
 def _moved(instruction: Instruction) -> float | None:
     """The double whose high word, or whole, a move sets, as far as the high word tells; None of all else."""
     match = _WORD.fullmatch(instruction.operands)
-    if match is None or "MOV" not in (instruction.opcode.removeprefix("U"), *instruction.modifiers):
+    is_move = instruction.opcode in {"MOV", "UMOV"} or "MOV" in instruction.modifiers
+    if match is None or not is_move:
         return None
     word = int(match[1], 16) >> (32 if "64" in instruction.modifiers else 0)
     return float(struct.unpack(">d", struct.pack(">II", word & 0xFFFFFFFF, 0))[0])
