@@ -147,10 +147,7 @@ class TimeLeft:
     busy_now: float  # U: the busiest unit works for this share of the time
     busy: float  # U': what the work of all units takes then
     waiting: float  # W: what is left of the time by the samples alone, 1 / S of the paper's equations
-    in_turn: tuple[float, float] = (
-        0.0,
-        0.0,
-    )  # a warp's loads, one after the other: from L2, from DRAM
+    in_turn: tuple[float, float] = (0.0, 0.0)  # loads of a warp in turn, from L2 and from DRAM
 
     @property
     def apart(self) -> float:

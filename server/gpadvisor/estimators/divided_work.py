@@ -179,7 +179,8 @@ def long_blocks(context: KernelContext, profile: KernelProfile, launch_shape: La
     return Match(
         title=f"a few blocks run long: an SM has work for {busy} of the time on average",
         cure=f"{cure}.",
-        advice=f"{cure}. The SM with the longest blocks works all the time, an SM on average {busy} of it.",
+        advice=f"{cure}. The SM that is busy longest works {percent(1 - outside_share(profile))} of the time, "
+        f"an SM on average {busy}.",
         regions=(),
         static_sites=(_site(function, loop),),
         leads=True,

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import LaunchShape
@@ -17,18 +19,21 @@ from gpadvisor.model.profile import KernelProfile
 def blocks_without_work(context: KernelContext, profile: KernelProfile, current: LaunchShape) -> Match | None:
     """The blocks that are left where most warps were counted to leave by their place in the grid.
 
-    What a block costs that does nothing, nobody counts: samples are of warps, and these are hardly there.
+    What a block costs that does nothing, nobody counts: samples are of warps, and these are hardly there. In
+    several dimensions the warps that stay may be spread over more blocks than they would fill.
     """
     function = kernel_function(context.program, context.kernel)
     executed = None if function is None else executed_warps(profile, function)
     sms = profile.device.sms or 1
     if function is None or executed is None or current.waves(sms) <= 1 or not executed[0]:
         return None
+    if any(size > 1 for size in (*profile.launch.grid[1:], *profile.launch.block[1:])):
+        return None
     for index, instruction in enumerate(function.instructions[:-1]):
         if instruction.opcode != "EXIT" or instruction.guard is None or executed[index] < executed[0]:
             continue
         share = float(executed[index + 1] / executed[0])
-        left = max(1, round(current.blocks * share))
+        left = max(1, math.ceil(current.blocks * share))  # one too few would leave elements out
         if share > 1 - constants.MAJORITY or left >= current.blocks:
             continue
         test = condition(function, index, executed)

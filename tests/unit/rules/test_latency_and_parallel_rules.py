@@ -1365,6 +1365,7 @@ def test_blocks_whose_threads_all_leave_are_not_launched() -> None:
         counts |= dict.fromkeys(("load", "use", "work"), (warps, 32 * warps))
         return _launch(ROWS, code, grid=4000, block=256, counts=counts)
 
+    assert "Launch 41 blocks" in _match(block_increase, context(text, 321)).cure  # the last one is not full
     found = _match(block_increase, context(text, 320))
     assert found.cure == "Launch 40 blocks instead of 4,000: as many as have work."
     assert found.title == "99.0 % of the warps leave at kernel.cu:5, before they do anything"
