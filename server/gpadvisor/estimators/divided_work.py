@@ -179,8 +179,8 @@ def long_blocks(context: KernelContext, profile: KernelProfile, launch_shape: La
     return Match(
         title=f"a few blocks run long: an SM has work for {busy} of the time on average",
         cure=f"{cure}.",
-        advice=f"{cure}. The SM that is busy longest works {percent(1 - outside_share(profile))} of the time, "
-        f"an SM on average {busy}.",
+        advice=f"{cure}. The busiest SM works {percent(1 - outside_share(profile))} of the time, an SM on "
+        f"average {busy}.",
         regions=(),
         static_sites=(_site(function, loop),),
         leads=True,
