@@ -183,7 +183,7 @@ class Positions:
 
     def _sources(self, instruction: Instruction) -> list[str]:
         """The operands that are read, without what only steers the instruction."""
-        texts = [text.strip().replace(".reuse", "") for text in instruction.operands.split(",")][1:]
+        texts = [text.replace(".reuse", "") for text in instruction.operand_texts][1:]
         return [text for text in texts if not re.match(r"!?U?P(T|\d)$", text)]
 
     def _operand(self, index: int, text: str) -> tuple[int, _Value]:

@@ -220,7 +220,7 @@ class _Values:
         moves = [self.function.instructions[writer] for writer in writers]
         if len(moves) != 1 or moves[0].uses or self.of(index, register) != Origin.GRID_SIZE:
             return None
-        return self._size(index, moves[0].operands.split(",")[-1])
+        return self._size(index, moves[0].operand_texts[-1])
 
     def use(self) -> ThreadUse:
         """How the function uses its numbers."""

@@ -219,9 +219,7 @@ def is_for_one_thread(function: Function, index: int, form: CodeForm, launch: La
         ):
             compare = function.instructions[definition]
             if compare.opcode == "ISETP" and not {"EQ", "NE"}.isdisjoint(compare.modifiers):
-                left, right = (
-                    values.operand(definition, text).lanes for text in compare.operands.split(",")[2:4]
-                )
+                left, right = (values.operand(definition, text).lanes for text in compare.operand_texts[2:4])
                 if left is not None and right is not None and int((left == right).sum()) == 1:
                     return True
         block_id = function.idom[block_id]

@@ -227,6 +227,6 @@ def _is_step(function: Function, index: int, inside: frozenset[int]) -> bool:
 
 def _factors(instruction: Instruction) -> set[Register]:
     """Registers of the first two of the three operands of a product and sum."""
-    operands = [part.strip().lstrip("-|~!").partition(".")[0] for part in instruction.operands.split(",")]
+    operands = [part.lstrip("-|~!").partition(".")[0] for part in instruction.operand_texts]
     names = [name for name in operands if not _PREDICATE.match(name)][1:3]
     return {register for register in instruction.uses if register_name(register) in names}

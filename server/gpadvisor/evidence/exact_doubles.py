@@ -41,7 +41,7 @@ def exact_doubles(function: Function) -> frozenset[int]:
 
 def _cuts(function: Function, index: int) -> bool:
     """Whether an instruction takes a whole multiple of a large power of two away from a number."""
-    factors = function.instructions[index].operands.split(",")
+    factors = function.instructions[index].operand_texts
     if not any(_power_of_two(factor) >= _DIGITS for factor in factors):
         return False
     return any(_is_whole(function, maker) for maker in _makers(function, index))

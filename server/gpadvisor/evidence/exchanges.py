@@ -89,7 +89,7 @@ _LEAVES: Final = frozenset({OpcodeClass.CALL, OpcodeClass.SHUFFLE, OpcodeClass.A
 
 
 def _is_halving(instruction: Instruction) -> bool:
-    texts = [text.strip() for text in instruction.operands.split(",")]
+    texts = instruction.operand_texts
     right = "R" in instruction.modifiers or instruction.opcode in {"SHR", "USHR"}
     return right and _HALVES in texts[1:3] and instruction.guard is None
 
@@ -127,7 +127,7 @@ def _keeps_order(maker: Instruction, distances: set[Register]) -> bool:
     if is_copy(maker) or maker.info.space is MemorySpace.CONSTANT:
         return True
     if maker.opcode == "LOP3":
-        texts = [text.strip() for text in maker.operands.split(",")]
+        texts = maker.operand_texts
         return _XOR in texts and "RZ" in texts and bool(distances.intersection(maker.uses))
     own_registers = [used for used in maker.uses if register_file(used) is not RegisterFile.UNIFORM]
     return maker.opcode in _SCALES and len(own_registers) <= 1 and not _TURNS.intersection(maker.modifiers)

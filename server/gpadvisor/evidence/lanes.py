@@ -127,7 +127,7 @@ def choice_of(function: Function, index: int | None, form: CodeForm, launch: Lau
     values = LaneValues(function, form, launch, _ARGUMENT)
     if _is_bound(function, index, values, launch):
         return Choice.BOUND
-    operands = [text for text in function.instructions[index].operands.split(",") if "P" not in text]
+    operands = [text for text in function.instructions[index].operand_texts if "P" not in text]
     compared = [values.operand(index, text) for text in operands]
     if any(value.lanes is None and value.loaded for value in compared):
         return Choice.DATA
@@ -148,7 +148,7 @@ def _is_bound(function: Function, position: int, values: LaneValues, launch: Lau
     known = False
     for index in {position, *comparisons(function, [position])}:
         instruction = function.instructions[index]
-        texts = [text for text in instruction.operands.split(",") if "P" not in text]
+        texts = [text for text in instruction.operand_texts if "P" not in text]
         differing = [value for text in texts if (value := values.operand(index, text)).differs]
         if not differing:
             continue
@@ -329,7 +329,7 @@ def passes_are_alike(function: Function, index: int, form: CodeForm, launch: Lau
         and function.instructions[position].opcode not in _OF_NUMBERS
         and not any(
             values.operand(position, text).differs
-            for text in function.instructions[position].operands.split(",")
+            for text in function.instructions[position].operand_texts
             if "P" not in text
         )
         for position in exits

@@ -231,8 +231,7 @@ def _step(function: Function, indices: list[int], register: Register) -> int | N
 
 def _immediates(instruction: Instruction) -> list[int]:
     result = []
-    for operand in instruction.operands.split(","):
-        token = operand.strip()
+    for token in instruction.operand_texts:
         if token.lstrip("-").startswith("0x"):
             value = int(token, 16)
             result.append(value - (1 << 32) if value >= 1 << 31 else value)
@@ -281,7 +280,7 @@ def _constant(instruction: Instruction) -> int | None:
         return None
     if instruction.opcode == "IMAD" and "MOV" not in instruction.modifiers:
         return None
-    sources = [operand.strip() for operand in instruction.operands.split(",")][1:]
+    sources = instruction.operand_texts[1:]
     values = _immediates(instruction)
     if values:
         return values[-1]

@@ -198,7 +198,7 @@ def _product_loop(function: Function, indices: tuple[int, ...], *, rounds: int =
         multiplications, paired = 0, True
         for index in indices:
             instruction = function.instructions[index]
-            operands = instruction.operands.split(",")
+            operands = instruction.operand_texts
             factors = operands[1:3] if instruction.opcode in _FACTOR_BYTES else []
             loaded = [_loads(function, [factor], writer, sources) for factor in factors]
             if loaded and (instruction.opcode != _INTEGER or all(loaded)):
@@ -257,7 +257,7 @@ def _sums(function: Function, indices: tuple[int, ...], products: Collection[int
     ends = set(products)
     for index in indices:
         instruction = function.instructions[index]
-        operands = [part.strip().removesuffix(".reuse") for part in instruction.operands.split(",")]
+        operands = [part.removesuffix(".reuse") for part in instruction.operand_texts]
         if index in ends:
             if instruction.opcode not in _ADDED:
                 return None

@@ -111,7 +111,7 @@ def go_with_remainders_of_trees(functions: Iterable[Function], sites: Iterable[S
 
 def _tested_for_zero(instruction: Instruction) -> tuple[Register, ...]:
     """What is compared with zero; of ``(a & b) != 0`` in one instruction, a and b."""
-    values = [part.strip() for part in instruction.operands.split(",")]
+    values = instruction.operand_texts
     equal = instruction.opcode in _COMPARES and {"NE", "EQ"}.intersection(instruction.modifiers)
     if equal and "RZ" in values[2:4]:
         return instruction.uses
@@ -271,9 +271,9 @@ _HEX: Final = re.compile(r"\b0x[0-9a-f]+\b")
 
 def _shifts_by_one(instruction: Instruction) -> bool:
     if instruction.opcode in SHIFTS:
-        return "0x1" in [part.strip() for part in instruction.operands.split(",")]
+        return "0x1" in instruction.operand_texts
     doubles = instruction.opcode in {"IMAD", "UIMAD"} and "SHL" in instruction.modifiers
-    return doubles and "0x2" in [part.strip() for part in instruction.operands.split(",")]
+    return doubles and "0x2" in instruction.operand_texts
 
 
 def _unrolled_tree(function: Function) -> list[int]:
@@ -330,7 +330,7 @@ def _levels(run: list[tuple[int, int]]) -> list[int]:
 
 def _power_bound(instruction: Instruction) -> int | None:
     """The n of ``thread < n`` or ``thread % n`` for a power of two, however the compiler turned it."""
-    values = [part.strip() for part in instruction.operands.split(",")]
+    values = instruction.operand_texts
     if instruction.opcode == "LOP3" and _AND in values and len(values) > _MASK:
         mask = int(values[_MASK], 16) if values[_MASK].startswith("0x") else 0
         return mask + 1 if mask & (mask + 1) == 0 and mask > 0 else None

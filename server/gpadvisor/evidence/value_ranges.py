@@ -141,7 +141,7 @@ class ValueRanges:
             return _loaded(instruction, word)
         if word:
             return _ANY
-        sources = [text.strip() for text in instruction.operands.split(",")][1:]
+        sources = instruction.operand_texts[1:]
         sources = [text for text in sources if not _PREDICATE.match(text)]
         if instruction.opcode == "HFMA2":
             constant = half_constant(sources)
@@ -204,7 +204,7 @@ def comparison(function: Function, guarded: int, *, holds: bool) -> int | None:
         return None
     (index,) = definitions
     compare = function.instructions[index]
-    texts = [text.strip() for text in compare.operands.split(",")]
+    texts = compare.operand_texts
     if compare.opcode != "ISETP" or "EX" in compare.modifiers or compare.guard is not None:
         return None
     if texts[0] != register_name(guard.register):
@@ -219,7 +219,7 @@ _FAILS: Final = {**_HOLDS, **{value: key for key, value in _HOLDS.items()}}
 
 def _limits(compare: Instruction, target: Register, *, holds: bool) -> tuple[int, int] | None:
     """Between which numbers a comparison with a constant leaves a register."""
-    texts = [text.strip().removesuffix(".reuse") for text in compare.operands.split(",")]
+    texts = [text.removesuffix(".reuse") for text in compare.operand_texts]
     name, number = texts[2:4]
     match, value = _REGISTER.match(name), 0 if number == "RZ" else None
     parsed = _NUMBER.match(number)

@@ -7,6 +7,7 @@ from gpadvisor.model.machine import WARP
 from gpadvisor.simulator.arithmetic import compared, logic, one_word, read_source, sum_and_carry, two_words
 from gpadvisor.simulator.chance import following
 from gpadvisor.simulator.compiled import compiled, seldom
+from gpadvisor.simulator.meanings import NOT_KNOWN, REGISTER
 from gpadvisor.simulator.values import ALL, WORD, Slice, Values, lanes_of
 
 
@@ -16,13 +17,13 @@ def _gather(code: Slice, values: Values, w: int, i: int, k: int) -> int:
     kind = code.source_kind[i, k]
     out = values.scratch[k]
     known_lanes = ALL
-    if kind == 1:
+    if kind == REGISTER:
         slot = code.source_value[i, k]
         known_lanes = values.known[w, slot]
         row = values.word[w, slot]
         for lane in range(WARP):
             out[lane] = row[lane]
-    elif kind == 3:
+    elif kind == NOT_KNOWN:
         return 0
     else:
         value = code.source_value[i, k]

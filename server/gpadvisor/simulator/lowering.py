@@ -26,7 +26,7 @@ from gpadvisor.simulator.configuration import (
 )
 from gpadvisor.simulator.control import Decision, decisions, indirect_targets, is_conditional, jumps
 from gpadvisor.simulator.lowered import Lowered, LoweredFlow, empty_code, empty_slice
-from gpadvisor.simulator.meanings import TRUE, Meaning
+from gpadvisor.simulator.meanings import NOT_KNOWN, REGISTER, TRUE, Meaning
 from gpadvisor.simulator.parameters import constant_words
 from gpadvisor.simulator.pointers import pointer_words
 from gpadvisor.simulator.resources import Use, use_of
@@ -182,7 +182,7 @@ class _Lowering:
             digits = first.split()[-1].lstrip("B") if first else ""
             code.barrier[place] = int(digits) & 15 if digits.isdecimal() else 0
         elif flow in {LoweredFlow.BARRIER, LoweredFlow.ARRIVE}:
-            parts = [part.strip() for part in instruction.operands.split(",")]
+            parts = instruction.operand_texts
             numbers = [int(part, 16) for part in parts if part.startswith("0x")]
             code.barrier[place] = numbers[0] & 15 if numbers else 0
             code.barrier_warps[place] = numbers[1] // WARP if len(numbers) > 1 else 0
@@ -249,8 +249,8 @@ class _Lowering:
         out.drawn[place] = self._loaded.draws.get(place, 0)
         out.guard[place], out.guard_negated[place] = self.code.guard[place], self.code.guard_negated[place]
         for k, source in enumerate(meaning.sources[:4]):
-            slot = self._slot.get(source.value, -1) if source.kind == 1 else source.value
-            out.source_kind[place, k] = 3 if slot == -1 and source.kind == 1 else source.kind
+            slot = self._slot.get(source.value, -1) if source.kind == REGISTER else source.value
+            out.source_kind[place, k] = NOT_KNOWN if slot == -1 and source.kind == REGISTER else source.kind
             out.source_value[place, k] = slot
             out.source_how[place, k] = source.how
         for k, (which, negated) in enumerate(meaning.predicates[:3]):

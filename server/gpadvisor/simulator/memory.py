@@ -12,6 +12,7 @@ from gpadvisor.simulator.caches import INTERLEAVED, look_up, unjoined
 from gpadvisor.simulator.chance import cycles, uniform
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.lowered import Packed
+from gpadvisor.simulator.resources import Access
 from gpadvisor.simulator.state import (
     ACCESS,
     ASYNC_DONE,
@@ -60,6 +61,8 @@ from gpadvisor.simulator.state import (
 from gpadvisor.simulator.values import WORD, Values, population
 
 _DRAWN: Final = ByData.DRAWN.value
+_STORE, _ATOMIC, _REDUCTION = Access.STORE.value, Access.ATOMIC.value, Access.REDUCTION.value
+_ASYNC_COPY, _BULK_COPY = Access.ASYNC_COPY.value, Access.BULK_COPY.value
 _SMALL: Final = 1 << 24
 """Bytes of an array that all SMs keep asking for in L2."""
 
@@ -287,25 +290,25 @@ def global_access(
     warp = m.warp[w]
     if known and p.fact[i, LOOKED_UP]:
         count = min(int(sectors), WARP)
-        if kind == 2:
+        if kind == _STORE:
             count = unjoined(m, v, w, count, start + passes)
         done = look_up(p, m, v, r, i, count, start + passes)
-        if kind in (5, 6):
+        if kind in (_ATOMIC, _REDUCTION):
             done = max(done, _operations(p, m, v, i, lanes, start + passes))
     else:
         r.level[UNKNOWN_REQUESTS, i] += p.fact[i, LOOKED_UP] != 0 and not local
         done = look_up_by_chance(p, m, i, lanes, start + passes, sectors, lines)
-    if kind in (2, 6):
+    if kind in (_STORE, _REDUCTION):
         note(m, w, STORES, done, i, RESULT)
         if done >= warp[STORE_DONE]:
             warp[STORE_DONE] = done
             warp[STORE_PC] = i
-    elif kind == 9:
+    elif kind == _ASYNC_COPY:
         note(m, w, COPIES, done, i, RESULT)
         if done >= warp[ASYNC_DONE]:
             warp[ASYNC_DONE] = done
             warp[ASYNC_PC] = i
-    elif kind == 10:
+    elif kind == _BULK_COPY:
         slot = warp[SLOT]
         if done >= m.block[slot, BULK_DONE]:
             m.block[slot, BULK_DONE] = done

@@ -373,7 +373,7 @@ def _step(function: Function, loop: Loop) -> int | None:
 
 def _constant(instruction: Instruction) -> int | None:
     """The only constant of an addition."""
-    tokens = [token.strip() for token in instruction.operands.split(",")]
+    tokens = instruction.operand_texts
     values = [int(token, 16) for token in tokens if token.lstrip("-").startswith("0x")]
     signed = [value - (1 << 32) if value >= 1 << 31 else value for value in values if value]
     return signed[0] if len(signed) == 1 else None
