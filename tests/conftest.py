@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.kept import kept_together
+from tests.kept import FOLDER, kept_together
 from tests.kernels import nvdisasm_path, nvrtc_available, wheel_file
 
 settings.register_profile(
@@ -74,8 +74,8 @@ _NEEDS: dict[str, Callable[[], str | None]] = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the processes of a run share what tools have said; those of xdist inherit the folder."""
-    if not hasattr(config, "workerinput"):
+    """Let the processes of a run share what tools have said; others that it starts inherit the folder."""
+    if not hasattr(config, "workerinput") and FOLDER not in os.environ:
         shared = contextlib.ExitStack()
         shared.enter_context(kept_together())
         config.add_cleanup(shared.close)

@@ -24,6 +24,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final
 
+from tests.kept import FOLDER
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 SERVER: Final = ROOT / "server"
 _RULES: Final = ("tests/unit/rules", "tests/rules")
@@ -40,10 +42,15 @@ TESTS: Final = {
 """The tests that have to notice a change, by what is changed; rules ask most of the estimators."""
 _ADVICE: Final = (
     "tests/golden/report",
+    "tests/golden/captured",
     *(f"tests/fixtures/test_{name}.py" for name in ("traps", "patterns", "references")),
 )
-SLOWER_TESTS: Final = {"blamer": _ADVICE, "estimators": _ADVICE, "rules": _ADVICE}
-"""Asked about what the others let pass: advice on compiled kernels, word by word and figure by figure."""
+SLOWER_TESTS: Final = {
+    "blamer": ("tests/property/blamer", *_ADVICE),
+    "estimators": ("tests/property/estimators", *_ADVICE),
+    "rules": _ADVICE,
+}
+"""Asked about what the others let pass: laws, and advice on compiled and on measured kernels, by word."""
 MUTANTS: Final = 200
 MINUTES: Final = 20
 """After which no further mutant is tried; those that run are waited for."""
@@ -149,8 +156,9 @@ def _changes(node: ast.expr | ast.stmt) -> Iterator[dict[str, object]]:
 
 
 def _is_noticed(place: Path, tests: Sequence[str]) -> bool:
-    """Whether the tests fail with the package of a place."""
+    """Whether the tests fail with the package of a place; what tools tell them is shared by all places."""
     environment = os.environ | {
+        FOLDER: str(place.parent),
         "PYTHONPATH": str(place),
         "PYTHONDONTWRITEBYTECODE": "1",  # two changes of a second and a size would be taken for one
         "HYPOTHESIS_STORAGE_DIRECTORY": str(place / "hypothesis"),
