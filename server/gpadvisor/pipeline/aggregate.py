@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from gpadvisor import store
-from gpadvisor.errors import GpadvisorError, ProfileFormatError
+from gpadvisor.errors import GpadvisorError, ProfileFormatError, UsageError
 from gpadvisor.files import open_file, scratch_folder, write_atomically
 from gpadvisor.pipeline.opening import load
 from gpadvisor.pipeline.request import Progress
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.store.ranks.isolation import MEMORY_BYTES, PARTIAL_BYTES, RankSum, sum_isolated
+
+_MOST_FILES: Final = 2_000
+"""Of one child, whose memory grows with their number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +41,57 @@ def aggregate_files(
         UsageError: the files cannot be told apart.
         OSError: the target cannot be written.
     """
-    rank_sum = summed([(path, str(path)) for path in inputs], aggregation, settings, progress)
+    files = [(path, str(path)) for path in inputs]
+    if aggregation.merge or len(files) <= _MOST_FILES:
+        rank_sum = summed(files, aggregation, settings, progress)
+    else:
+        rank_sum = _in_parts(files, aggregation, settings, progress)
     if rank_sum.data is None:
         raise refused(rank_sum.bad, len(inputs))
     write_atomically(target, rank_sum.data)
     return rank_sum
+
+
+def _in_parts(
+    files: Sequence[tuple[Path, str]], aggregation: Aggregation, settings: Settings, progress: Progress
+) -> RankSum:
+    """As :func:`summed`, a part of the files after the other, and the sum of these."""
+    try:
+        return _summed_parts(files, aggregation, settings, progress, number=True)
+    except UsageError:  # numbers at the ends of names tell the files of each part apart, and not of all
+        return _summed_parts(files, aggregation, settings, progress, number=False)
+
+
+def _summed_parts(
+    files: Sequence[tuple[Path, str]],
+    aggregation: Aggregation,
+    settings: Settings,
+    progress: Progress,
+    *,
+    number: bool,
+) -> RankSum:
+    bad: dict[str, str] = {}
+    parts: list[tuple[Path, str]] = []
+    numbered: set[bool] = set()
+    with scratch_folder() as folder:
+        for start in range(0, len(files), _MOST_FILES):
+            chunk = files[start : start + _MOST_FILES]
+            progress(f"profiles {start + 1:,} to {start + len(chunk):,} of {len(files):,}")
+            part = summed(chunk, aggregation, settings, progress, number=number)
+            bad |= part.bad
+            if part.data is not None:
+                numbered.add(part.numbered)
+                parts.append((folder / f"{start}.gpadvisor", f"part {len(parts) + 1}"))
+                parts[-1][0].write_bytes(part.data)
+            elif not aggregation.keep_going:
+                return part
+        if len(numbered) > 1:
+            raise UsageError("some of the names end in numbers of ranks, and others do not")
+        if not parts:
+            return RankSum(data=None, bad=bad, profiles=0, kernels=0)
+        merged = summed(parts, replace(aggregation, merge=True, keep_going=False), settings, progress)
+    merged.bad.update(bad)
+    return replace(merged, numbered=True in numbered)
 
 
 def summed(

@@ -22,6 +22,7 @@ from gpadvisor.cli import main
 from gpadvisor.errors import ProfileFormatError, UsageError
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import PcSamples, Profile, SlowestRank
+from gpadvisor.pipeline import aggregate as aggregating
 from gpadvisor.pipeline.aggregate import Aggregation, aggregate_files
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.store import load_profile, write_snapshot
@@ -190,6 +191,44 @@ def test_batches_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     whole = summed(tmp_path / "whole")
     monkeypatch.setattr(reading, "_BATCH", size)
     assert summed(tmp_path / "parts") == whole
+
+
+@pytest.mark.parametrize("named", ["ranks", "numbers", "some numbers", "a number twice"])
+def test_many_files_are_added_up_in_parts_with_the_same_result(
+    named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the numbers at the ends of names are ranks is settled by the names of all."""
+    names = {
+        "ranks": [f"app.rank{rank}" for rank in range(5)],
+        "numbers": [f"report{number}" for number in range(5)],
+        "some numbers": ["report0", "report1", "first", "second", "third"],
+        "a number twice": [f"{folder}/report{number}" for folder in "ab" for number in (0, 1)],
+    }[named]
+    files = [tmp_path / f"{name}.gpadvisor" for name in names]
+    for rank, path in enumerate(files):
+        path.parent.mkdir(exist_ok=True)
+        write_snapshot(rank_profile({1: (5 + rank, 2)}), path)
+    aggregate(files, tmp_path / "whole.gpadvisor")
+    monkeypatch.setattr(aggregating, "_MOST_FILES", 2)
+    assert aggregate(files, tmp_path / "parts.gpadvisor").profiles == len(files)
+    assert (tmp_path / "parts.gpadvisor").read_bytes() == (tmp_path / "whole.gpadvisor").read_bytes()
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_bad_file_of_a_part_is_named(
+    ranks: list[Path], place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aggregating, "_MOST_FILES", 2)
+    as_text(ranks[place])
+    with pytest.raises(ProfileFormatError, match=f"rank{place}"):
+        aggregate(ranks, tmp_path / "all.gpadvisor")
+    assert not (tmp_path / "all.gpadvisor").exists()
+    rank_sum = aggregate(ranks, tmp_path / "all.gpadvisor", keep_going=True)
+    assert (rank_sum.profiles, list(rank_sum.bad)) == (3, [str(ranks[place])])
+    for rank in ranks:
+        as_text(rank)
+    with pytest.raises(ProfileFormatError, match="3 more of 4 are bad"):
+        aggregate(ranks, tmp_path / "none.gpadvisor", keep_going=True)
 
 
 def in_two_rows(profile: Profile) -> Profile:

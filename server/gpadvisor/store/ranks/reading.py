@@ -224,8 +224,9 @@ def _add_raw(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> N
     for table in GROUPED:
         rows = _rows(table, [folder / f"{table}.parquet" for folder in folders], order, run)
         connection.execute(f"CREATE OR REPLACE TEMP VIEW in_{table} AS {rows}")
-    at_once = not reading.cells and direct.grouped(connection)
-    stages = {**STAGES, "samples": direct.stage(order)} if at_once else STAGES
+    files = [str(folder / "samples.parquet") for folder in folders]
+    at_once = not reading.cells and direct.grouped(connection, files, kernels, order)
+    stages = {**STAGES, "samples": direct.STAGE} if at_once else STAGES
     for table, query in GROUPED.items():
         none = " LIMIT 0" if at_once and table == "samples" else ""
         connection.execute(f"CREATE OR REPLACE TEMP TABLE grouped_{table} AS {query}{none}")
