@@ -109,6 +109,7 @@ def start_block(p: Packed, m: Machine, v: Values, slot: int, cycle: int) -> None
         m.trips[w, :] = 0
         v.axes[w, :] = 0
         v.known[w, :] = 0
+        v.known_low[w, :] = 0
         v.draws[w] = warp[DRAWN]
         v.flag_known[w, :] = 0
         _special(m, v, w, WARP * in_block, index)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which addresses hang on what was loaded, and which of these can be drawn."""
+"""Which addresses and guards hang on what was loaded, and which of the addresses can be drawn."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class Loaded:
 
     addresses: Mapping[int, ByData]  # by place in the section
     draws: Mapping[int, int]  # bits that a load's words have, negative with a sign, by its place
+    guards: frozenset[int]  # places of accesses whose guard is a condition on loaded words
 
 
 _COMPUTED: Final = frozenset(
@@ -39,6 +40,7 @@ _COMPUTED: Final = frozenset(
     }
 )  # fmt: skip
 """Of words that are evenly drawn; a minimum of one would be the bound it is held against nearly always."""
+_GUARDED: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
 _BITS: Final = {"U8": 8, "S8": -8, "U16": 16, "S16": -16}
 
 
@@ -48,6 +50,7 @@ class _Sets(NamedTuple):
     differ: int
     loaded: int
     vague: int
+    counted: int  # what an instruction adds to itself, or is made of that: a condition of a loop
 
 
 class _Step(NamedTuple):
@@ -60,6 +63,7 @@ class _Step(NamedTuple):
     is_load: bool
     is_vague: bool  # beside what it reads
     is_computed: bool
+    counts: bool  # whether it changes what it reads
 
 
 def follow_loaded(graph: SectionGraph, followed: Relevance, block: tuple[int, int, int]) -> Loaded:
@@ -75,7 +79,7 @@ def follow_loaded(graph: SectionGraph, followed: Relevance, block: tuple[int, in
     """
     bits = Bits()
     steps = {place: _step(graph, followed, place, bits, block) for place in graph.instructions}
-    entries = [_Sets(0, 0, 0) for _ in graph.ranges]
+    entries = [_Sets(0, 0, 0, 0) for _ in graph.ranges]
     pending = dict.fromkeys(range(len(graph.ranges)))
     while pending:
         number = next(iter(pending))
@@ -88,17 +92,26 @@ def follow_loaded(graph: SectionGraph, followed: Relevance, block: tuple[int, in
             if joined != entries[target]:
                 entries[target] = joined
                 pending[target] = None
-    addresses, draws = {}, {}
+    addresses, draws, guards = {}, {}, set()
     for (start, end), entry in zip(graph.ranges, entries, strict=True):
         sets = entry
         for place in range(start, end):
             base = bits.mask(register for register, _ in followed.bases.get(place, ((), 0))[0])
             if base & sets.loaded:
                 addresses[place] = ByData.APART if base & sets.vague else ByData.DRAWN
+            if bits.mask(_guard_of_access(graph.instructions[place])) & sets.loaded & ~sets.counted:
+                guards.add(place)
             sets = _behind(steps[place], sets)
             if steps[place].is_load and steps[place].written & sets.loaded and place in followed.meanings:
                 draws[place] = _width(graph.instructions[place])
-    return Loaded(addresses, draws)
+    return Loaded(addresses, draws, frozenset(guards))
+
+
+def _guard_of_access(instruction: Instruction) -> tuple[int, ...]:
+    guard = instruction.guard
+    if guard is None or instruction.info.opclass not in _GUARDED or is_uniform(int(guard.register)):
+        return ()
+    return (int(guard.register),)
 
 
 def _step(
@@ -126,6 +139,7 @@ def _step(
         is_load=is_unknown and opclass is OpcodeClass.LOAD,
         is_vague=is_unknown or any(source.kind == NOT_KNOWN for source in meaning.sources),
         is_computed=meaning.op in _COMPUTED,
+        counts=opclass is not OpcodeClass.LOAD and not {*map(int, instruction.uses)}.isdisjoint(written),
     )
 
 
@@ -154,15 +168,17 @@ def _behind(step: _Step, sets: _Sets) -> _Sets:
     if step.is_load:
         hangs, vague = differs, not differs
     before, kept = step.written, step.kept
+    counted = not step.is_load and (step.counts or step.read & sets.counted != 0)
     return _Sets(
         sets.differ & ~before | (kept if differs else 0),
         sets.loaded & ~before | (kept if hangs else 0),
         sets.vague & ~before | (step.written if vague else 0),
+        sets.counted & ~before | (step.written if counted else 0),
     )
 
 
 def _joined(one: _Sets, other: _Sets) -> _Sets:
-    return _Sets(one.differ | other.differ, one.loaded | other.loaded, one.vague | other.vague)
+    return _Sets(*(left | right for left, right in zip(one, other, strict=True)))
 
 
 def _width(instruction: Instruction) -> int:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
+from itertools import takewhile
 from typing import Final
 
 from gpadvisor.evidence.patterns import slow_reductions
@@ -16,13 +18,16 @@ from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, r
 from gpadvisor.model.program import Function, FunctionKind, LineEntry, Loop, Program
 from gpadvisor.model.sentence import line_mark
 from gpadvisor.simulator.configuration import SimulationConfig
-from gpadvisor.simulator.unrolling import PREDICATES, Passes, guards, parts, passes
+from gpadvisor.simulator.unrolling import PREDICATES, LoopPart, Passes, guards, parts, passes
 
 _WAIT_LOOP: Final = 16
 """A loop no longer than this around something that waits is one that waits, not one that works."""
 _SHOWN_PLACES: Final = 6
 _WAITING: Final = frozenset({OpcodeClass.MBARRIER, OpcodeClass.SLEEP})
 _WORKING: Final = frozenset({OpcodeClass.STORE, OpcodeClass.LOAD, OpcodeClass.REDUCTION, OpcodeClass.ATOMIC})
+_RESULTS: Final = frozenset(
+    {OpcodeClass.STORE, OpcodeClass.REDUCTION, OpcodeClass.ATOMIC, OpcodeClass.BARRIER}
+)
 _SYSTEM_CALLS: Final = "c[0x4]"
 """The bank of addresses that a call of printf, a failed assertion or malloc takes its target from."""
 
@@ -36,6 +41,7 @@ class ControlRule(IntEnum):
 
     CHANCE = 0
     TRIPS = 1
+    GUARD = 2  # of an access: by chance, and the same for all that this condition guards
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,14 @@ def decisions(program: Program, function: Function, config: SimulationConfig) ->
     return result
 
 
+def guarded_access(function: Function, index: int, config: SimulationConfig) -> Decision:
+    """Of an access whose guard hangs on loaded words: as of a branch around it."""
+    text = (
+        f"of the warps {percent(config.branch_taken, 0)} do the accesses of {{}}, whose condition is loaded"
+    )
+    return Decision(ControlRule.GUARD, config.branch_taken, 0, text, _where(function, index))
+
+
 def is_conditional(instruction: Instruction) -> bool:
     """Whether a branch may fall through."""
     return instruction.guard is not None or "," in instruction.operands
@@ -123,13 +137,14 @@ class _Rules:
         loop_parts = parts(function)
         self._passes = passes(function, loop_parts, config)
         self._guards = guards(function, loop_parts, self._passes)
+        self._last_passes = _last_passes(function, loop_parts, self._passes, self._counted)
         self._skipped = {path.start - 1 for path in slow_reductions(function)}
 
     def exit(self, index: int) -> Decision:
         """Of a conditional EXIT."""
         stated = self._config.branch_taken_at.get(int(self._function.instructions[index].pc))
         for number in self._function.enclosing_loops(index) if stated is None else ():
-            if self._counted.get(number) == index:
+            if self._counted.get(number) == index or index in self._last_passes:
                 return self._loop_branch(index, self._function.loops[number], 0.0)
         if stated is None and index in self._guards:
             return self._guard(index)
@@ -164,7 +179,9 @@ class _Rules:
             target_is_rare, next_is_rare = (rare(function, start) for start in (target, behind))
             if target_is_rare != next_is_rare:
                 return Decision(ControlRule.CHANCE, 0.0 if target_is_rare else 1.0, 0, text, where)
-        probability = self._config.branch_taken
+        # Conditions that are joined by && are one: all of them hold as often as one alone would.
+        tests = self._joined_tests(index)
+        probability = 1.0 - (1.0 - self._config.branch_taken) ** (1.0 / tests)
         return Decision(
             ControlRule.CHANCE,
             probability,
@@ -173,10 +190,35 @@ class _Rules:
             where,
         )
 
+    def _joined_tests(self, index: int) -> int:
+        """How many branches to one target follow each other with a further condition alone between them."""
+        own = self._function.block_of[index]
+        before = takewhile(lambda block: self._tests_further(block - 1, block), range(own, 0, -1))
+        after = range(own + 1, len(self._function.blocks))
+        following = takewhile(lambda block: self._tests_further(block - 1, block), after)
+        return 1 + sum(1 for _ in before) + sum(1 for _ in following)
+
+    def _tests_further(self, first: int, second: int) -> bool:
+        function = self._function
+        ends = [function.blocks[block].end - 1 for block in (first, second)]
+        one, other = (function.instructions[end] for end in ends)
+        code = function.instructions[function.blocks[second].start : ends[1]]
+        return (
+            one.info.opclass is other.info.opclass is OpcodeClass.BRANCH
+            and is_conditional(one)
+            and is_conditional(other)
+            and one.target is not None
+            and one.target == other.target
+            and list(function.blocks[second].predecessors) == [first]
+            and self._guards.keys().isdisjoint(ends)
+            and self._skipped.isdisjoint(ends)
+            and all(instruction.info.opclass not in _RESULTS for instruction in code)
+        )
+
     def _loop_branch(self, index: int, loop: Loop, stays: float) -> Decision:
         """Of a branch that leaves a loop or stays in it."""
         function, where = self._function, _where(self._function, index)
-        if self._counted.get(loop.id) != index:
+        if self._counted.get(loop.id) != index and index not in self._last_passes:
             return Decision(
                 ControlRule.CHANCE, stays, 0, "no loop is left early by the branches of {}", where
             )
@@ -184,7 +226,8 @@ class _Rules:
         if loop_passes.told_at is None and _only_waits(_code(function, loop)):
             text = "the loops that end at {} run once, since they only wait or try again"
             return Decision(ControlRule.TRIPS, stays, 1, text, where)
-        return Decision(ControlRule.TRIPS, stays, max(1, loop_passes.passes), _loop_text(loop_passes), where)
+        times = self._last_passes.get(index, max(1, loop_passes.passes))
+        return Decision(ControlRule.TRIPS, stays, times, _loop_text(loop_passes), where)
 
     def _guard(self, index: int) -> Decision:
         """Of a branch or exit that only decides whether a loop is come to."""
@@ -211,6 +254,45 @@ def _loop_text(loop_passes: Passes) -> str:
         " iterations of the source"
         f"{text}{body}"
     )
+
+
+def _last_passes(
+    function: Function,
+    loop_parts: Sequence[LoopPart],
+    planned: Mapping[BlockId, Passes],
+    counted: Mapping[int, int],
+) -> dict[int, int]:
+    """The pass in which an unrolled loop is left by a way out between copies of its body, by instruction.
+
+    Where there is no other loop for the rest, what is left of the iterations is part of a pass: it ends
+    behind as many copies, and the branch that counts the passes comes to one more.
+    """
+    parts_of = Counter(part.source for part in loop_parts)
+    result: dict[int, int] = {}
+    for part in loop_parts:
+        if part.loop is None or part.copies == 1 or parts_of[part.source] > 1:
+            continue
+        loop, latch = function.loops[part.loop], counted.get(part.loop)
+        whole, rest = divmod(planned[part.entry].trips, part.copies)
+        ways = [] if latch is None else [end for end in _ways_out(function, loop) if end != latch]
+        same = [end for end in ways if function.lines[end] == function.lines[latch or 0]]
+        if rest and latch is not None and len(same) == part.copies - 1:
+            result[same[rest - 1]] = result[latch] = whole + 1
+    return result
+
+
+def _ways_out(function: Function, loop: Loop) -> list[int]:
+    """Conditional branches that leave a loop, and conditional exits, in the order of the code."""
+    result = []
+    for end in sorted(function.blocks[block].end - 1 for block in loop.blocks):
+        instruction = function.instructions[end]
+        leaves = any(
+            target not in loop.blocks for target, _ in function.blocks[function.block_of[end]].successors
+        )
+        is_exit = instruction.info.opclass is OpcodeClass.EXIT
+        if is_conditional(instruction) and (leaves or is_exit):
+            result.append(end)
+    return result
 
 
 def _counting_branches(function: Function, like_branches: frozenset[int]) -> dict[int, int]:

@@ -6,12 +6,14 @@ from __future__ import annotations
 from gpadvisor.model.machine import NAMED_BARRIERS
 from gpadvisor.simulator.blocks import arrive, end_warp, release, start_block
 from gpadvisor.simulator.compiled import compiled, entry, seldom
+from gpadvisor.simulator.control import ControlRule
 from gpadvisor.simulator.evaluate import evaluate
 from gpadvisor.simulator.lowered import LoweredFlow, Packed
 from gpadvisor.simulator.paths import (
     branch,
     call,
     converge,
+    decide_guard,
     give_back,
     indirect,
     leave_barrier,
@@ -63,6 +65,7 @@ from gpadvisor.simulator.state import (
     NOW,
     PC,
     PHASE,
+    RULE,
     RUNNING,
     RUNNING_STILL,
     SCHEDULERS,
@@ -93,6 +96,7 @@ _BRANCH, _CALL, _RETURN = LoweredFlow.BRANCH.value, LoweredFlow.CALL.value, Lowe
 _EXIT, _NOT_CODE, _INDIRECT = LoweredFlow.EXIT.value, LoweredFlow.NOT_CODE.value, LoweredFlow.INDIRECT.value
 _MARK, _CONVERGE, _BREAK = LoweredFlow.MARK.value, LoweredFlow.CONVERGE.value, LoweredFlow.BREAK.value
 _BARRIER, _ARRIVE = LoweredFlow.BARRIER.value, LoweredFlow.ARRIVE.value
+_GUARDED = ControlRule.GUARD.value
 _FENCE, _SLEEP = LoweredFlow.FENCE.value, LoweredFlow.SLEEP.value
 
 
@@ -150,6 +154,8 @@ def _issue(p: Packed, c: Slice, m: Machine, v: Values, r: Results, w: int, cycle
     warp = m.warp[w]
     i = warp[PC]
     fact = p.fact[i]
+    if fact[RULE] == _GUARDED:
+        decide_guard(p, m, v, r, w, i)
     held, sure = lanes_of(v, w, fact[GUARD], fact[GUARD_NEGATED] != 0)
     lanes = warp[ACTIVE] & (held | ~sure)
     phase = warp[PHASE]

@@ -7,7 +7,7 @@ from gpadvisor.model.machine import WARP
 from gpadvisor.simulator.arithmetic import compared, logic, one_word, read_source, sum_and_carry, two_words
 from gpadvisor.simulator.chance import following
 from gpadvisor.simulator.compiled import compiled, seldom
-from gpadvisor.simulator.meanings import NOT_KNOWN, REGISTER
+from gpadvisor.simulator.meanings import ABSENT, IMMEDIATE, NOT_KNOWN, PLAIN, REGISTER
 from gpadvisor.simulator.values import ALL, WORD, Slice, Values, lanes_of
 
 
@@ -44,6 +44,7 @@ def _write(code: Slice, values: Values, w: int, i: int, k: int, lanes: int, know
         if lanes >> lane & 1:
             target[lane] = source[lane]
     values.known[w, slot] = (values.known[w, slot] & ~lanes) | (known_lanes & lanes)
+    values.known_low[w, slot] = (values.known_low[w, slot] & ~lanes) | (known_lanes & lanes)
 
 
 @compiled
@@ -62,6 +63,7 @@ def _forget(code: Slice, values: Values, w: int, i: int, lanes: int) -> None:
         if slot < 0:
             break
         values.known[w, slot] &= ~lanes
+        values.known_low[w, slot] &= ~lanes
     for k in range(code.flag.shape[1]):
         slot = code.flag[i, k]
         if slot >= 0:
@@ -86,6 +88,52 @@ def _draw(code: Slice, values: Values, w: int, i: int, lanes: int, active: int) 
                 if code.drawn[i] < 0 and word >> bits - 1:
                     word |= WORD << bits & WORD
                 values.word[w, slot, lane] = word
+
+
+@compiled
+def _source_low(code: Slice, values: Values, w: int, i: int, k: int) -> int:
+    """Lanes in which the low half of a source is known."""
+    kind = code.source_kind[i, k]
+    if kind == REGISTER:
+        return int(values.known_low[w, code.source_value[i, k]])
+    return 0 if kind == NOT_KNOWN else ALL
+
+
+@seldom
+def _permuted(code: Slice, values: Values, w: int, i: int, lanes: int) -> None:
+    """PRMT, which puts bytes of two words together: a bool goes into the low half of a word of anything."""
+    whole = low = _gather(code, values, w, i, 1)
+    first, last = _gather(code, values, w, i, 0), _gather(code, values, w, i, 2)
+    first_low, last_low = _source_low(code, values, w, i, 0), _source_low(code, values, w, i, 2)
+    for place in range(4):
+        selected = ALL
+        for lane in range(WARP):
+            nibble = values.scratch[1, lane] >> (4 * place) & 15
+            whole_word, half = (last, last_low) if nibble & 4 else (first, first_low)
+            sure = whole_word if nibble & 2 else half
+            if not sure >> lane & 1:
+                selected &= ~(1 << lane)
+        whole &= selected
+        if place < 2:
+            low &= selected
+    for lane in range(WARP):
+        values.scratch[4, lane] = one_word(code, values, i, code.op[i], lane, 0)
+    _write(code, values, w, i, 0, lanes, whole)
+    slot = code.result[i, 0]
+    if slot >= 0:
+        values.known_low[w, slot] |= low & lanes
+
+
+@compiled
+def _is_low_mask(code: Slice, i: int) -> bool:
+    """Whether an AND leaves the low half of its first source alone."""
+    return bool(
+        code.op[i] == 6
+        and code.table[i] == 0xC0
+        and code.source_kind[i, 1] == IMMEDIATE
+        and code.source_value[i, 1] >> 16 == 0
+        and code.source_how[i, 0] == code.source_how[i, 1] == PLAIN
+    )
 
 
 @compiled
@@ -248,6 +296,24 @@ def _axes_of(code: Slice, values: Values, w: int, i: int) -> int:
     return axes
 
 
+@compiled
+def _computed(code: Slice, values: Values, w: int, i: int, lanes: int) -> None:
+    """Comparisons and operations with word results, of their sources."""
+    known_lanes = ALL
+    for k in range(4):
+        if code.source_kind[i, k] == ABSENT:
+            for lane in range(WARP):
+                values.scratch[k, lane] = 0
+        else:
+            known_lanes &= _gather(code, values, w, i, k)
+    if _is_low_mask(code, i):
+        known_lanes = _source_low(code, values, w, i, 0)
+    if code.op[i] == 10:
+        _comparison(code, values, w, i, lanes, known_lanes)
+    else:
+        _words(code, values, w, i, lanes, known_lanes)
+
+
 @seldom
 def evaluate(code: Slice, values: Values, w: int, i: int, active: int) -> None:
     """Do what instruction i of the slice does to the registers of warp w."""
@@ -269,15 +335,7 @@ def evaluate(code: Slice, values: Values, w: int, i: int, active: int) -> None:
         _across(code, values, w, i, lanes, active)
     elif op in (13, 18):
         _predicates(code, values, w, i, lanes)
+    elif op == 16:
+        _permuted(code, values, w, i, lanes)
     else:
-        known_lanes = ALL
-        for k in range(4):
-            if code.source_kind[i, k] == 0:
-                for lane in range(WARP):
-                    values.scratch[k, lane] = 0
-            else:
-                known_lanes &= _gather(code, values, w, i, k)
-        if op == 10:
-            _comparison(code, values, w, i, lanes, known_lanes)
-        else:
-            _words(code, values, w, i, lanes, known_lanes)
+        _computed(code, values, w, i, lanes)

@@ -24,7 +24,14 @@ from gpadvisor.simulator.configuration import (
     BY_DATA_L2_HITS,
     SimulationConfig,
 )
-from gpadvisor.simulator.control import Decision, decisions, indirect_targets, is_conditional, jumps
+from gpadvisor.simulator.control import (
+    Decision,
+    decisions,
+    guarded_access,
+    indirect_targets,
+    is_conditional,
+    jumps,
+)
 from gpadvisor.simulator.lowered import Lowered, LoweredFlow, empty_code, empty_slice
 from gpadvisor.simulator.meanings import NOT_KNOWN, REGISTER, TRUE, Meaning
 from gpadvisor.simulator.parameters import constant_words
@@ -46,7 +53,8 @@ def lower(
         constants |= pointers
     graph = SectionGraph(functions)
     followed = relevance(graph, constants.get, addresses=True)
-    lowering = _Lowering(functions, followed, follow_loaded(graph, followed, config.block), config)
+    loaded = follow_loaded(graph, followed, config.block)
+    lowering = _Lowering(functions, followed, loaded, config)
     if pointers:
         lowering.note(f"pointers among the parameters ({len(pointers) // 2}) are aligned as allocations are")
     for line in sorted(
@@ -59,6 +67,8 @@ def lower(
         for index, decision in decisions(program, function, config).items():
             lowering.decide(first + index, decision)
         for index, instruction in enumerate(function.instructions):
+            if first + index in loaded.guards:
+                lowering.decide(first + index, guarded_access(function, index, config))
             lowering.add(first + index, instruction, use_of(instruction, timing, machine), machine)
             if instruction.info.opclass is OpcodeClass.MEMORY_BARRIER:
                 lowering.code.fence[first + index] = fence_cycles(instruction, timing)

@@ -82,6 +82,19 @@ def taken_lanes(p: Packed, m: Machine, v: Values, r: Results, w: int, i: int) ->
     return int(active) if guessed(m, w, chance) else 0
 
 
+@seldom
+def decide_guard(p: Packed, m: Machine, v: Values, r: Results, w: int, i: int) -> None:
+    """Draw a guard that is not known for active lanes; it is from then on, until it is written again."""
+    slot, lanes = p.fact[i, GUARD], m.warp[w, ACTIVE]
+    if slot < 0 or lanes & ~v.flag_known[w, slot] == 0:
+        return
+    r.undecided[i] += 1
+    lanes &= ~v.flag_known[w, slot]
+    held = guessed(m, w, p.rate[i, TAKEN]) != (p.fact[i, GUARD_NEGATED] != 0)
+    v.flag[w, slot] = (v.flag[w, slot] & ~lanes) | (lanes if held else 0)
+    v.flag_known[w, slot] |= lanes
+
+
 @compiled
 def branch(m: Machine, w: int, target: int, jumping: int, cycle: int) -> None:
     """Go on at a target, behind the branch, or first at one and later at the other."""

@@ -183,6 +183,7 @@ def empty_values(lowered: Lowered, warps: int) -> Values:
     return Values(
         word=np.zeros((warps, lowered.slots, WARP), dtype=np.int64),
         known=np.zeros((warps, lowered.slots), dtype=np.int64),
+        known_low=np.zeros((warps, lowered.slots), dtype=np.int64),
         axes=np.zeros((warps, lowered.slots), dtype=np.int64),
         flag=np.zeros((warps, lowered.flags), dtype=np.int64),
         flag_known=np.zeros((warps, lowered.flags), dtype=np.int64),

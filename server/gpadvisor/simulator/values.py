@@ -44,6 +44,7 @@ class Values(NamedTuple):
 
     word: NDArray[np.int64]  # [warps, slots, 32]
     known: NDArray[np.int64]  # [warps, slots]
+    known_low: NDArray[np.int64]  # [warps, slots] lanes in which the low half of the word is known
     axes: NDArray[np.int64]  # [warps, slots] indices of the block that a value was computed from, as bits
     flag: NDArray[np.int64]  # [warps, predicate slots]
     flag_known: NDArray[np.int64]
