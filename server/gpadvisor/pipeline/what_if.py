@@ -41,6 +41,7 @@ from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.same_work import same_work
 from gpadvisor.rules import BY_CODE
 from gpadvisor.simulator import SimulationConfig, simulate
+from gpadvisor.source.barriers import without_barriers
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.toolchain import compile_source
 
@@ -129,7 +130,7 @@ def _finding(case: _Case, finding: EstimatedMatch) -> EstimatedMatch:
     if finding.match.parallel is not None:
         changed = _launch(case, finding.code, finding.match.parallel, estimate)
     elif how is WhatIf.NO_BARRIERS:
-        changed = _barriers(case, finding, estimate)
+        changed = _removed_barriers(case, finding, estimate) or _barriers(case, finding, estimate)
     elif how is WhatIf.EDITED:
         changed = _edited(case, finding.code, estimate)
     elif how is WhatIf.KEPT and Remedy.KEEP_ELEMENT in finding.match.remedies:
@@ -255,6 +256,25 @@ def _barriers(case: _Case, finding: EstimatedMatch, estimate: Estimate) -> Estim
         reasons=sentences(*reasons),
     )
     return _with_levels(waiting, estimate) if finding.match.reduced_loads else waiting
+
+
+def _removed_barriers(case: _Case, finding: EstimatedMatch, estimate: Estimate) -> Estimate | None:
+    """The source compiled without the barriers that the suggestion names; None where it names none."""
+    if Remedy.NO_BARRIER not in finding.match.remedies or input_kind(case.path) is not InputKind.SOURCE:
+        return None
+    functions, names = case.kernel.context.program.functions, {str(case.path), str(case.path.resolve())}
+    entries = [functions[site.function].lines[site.index] for site in finding.match.static_sites]
+    lines = [entry.location.line for entry in entries if entry is not None and entry.location.file in names]
+    if len(lines) < len(entries):
+        return None  # in a header, which is not edited
+    text = without_barriers(case.path.read_bytes().decode("utf-8", "replace"), lines)
+    try:
+        program = None if text is None else _compiled(case, text, None)
+    except GpadvisorError:
+        return None
+    what = "compiled without the barriers that are named"
+    speedup = None if program is None else case.speedup(program, case.config, what)
+    return None if speedup is None else _estimate(estimate, speedup, what)
 
 
 def _with_levels(waiting: Estimate, levels: Estimate) -> Estimate:

@@ -111,6 +111,7 @@ from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.figures import percent
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.model.stalls import StallClass
 
 _CODE: Final = "GPA105"
@@ -176,6 +177,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         regions=regions(blame, context.program, context.kernel, rows),
         adjustments=_adjustments(context, blame, rows, redundant=bool(redundant)),
         static_sites=redundant,
+        remedies=(Remedy.NO_BARRIER,) if redundant else (),
     )
 
 

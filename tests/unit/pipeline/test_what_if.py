@@ -71,6 +71,19 @@ extern "C" __global__ void k(const float* x, float* y, int n) {
     if (threadIdx.x == 0) y[blockIdx.x] = s[0];
 }
 """
+_STAGED = """
+extern "C" __global__ void k(const float* x, const float* w, float* y, int n) {
+    __shared__ float rows[16][65], line[64];
+    const int t = threadIdx.x;
+    for (int r = 0; r < 16; ++r) rows[r][t] = x[(blockIdx.x * 16 + r) * n + t];
+    __syncthreads();
+    line[t] = w[blockIdx.x * n + t];
+    __syncthreads();
+    float sum = 0.0f;
+    for (int r = 0; r < 16; ++r) sum += rows[r][63 - t] * line[(t + r) & 63];
+    y[blockIdx.x * n + t] = sum;
+}
+"""
 _SUMS = """
 extern "C" __global__ void k(const float* m, float* out) {
     __shared__ float s[16][16];
@@ -217,6 +230,16 @@ def test_waiting_at_barriers_is_what_goes_without_them(tmp_path: Path) -> None:
     assert whole > 1.0
     assert f"simulated, no waiting at barriers: {whole:.3f}x" in found.reason
     assert 1.0 < found.expected <= whole
+
+
+def test_a_barrier_that_is_named_to_go_is_compiled_away(tmp_path: Path) -> None:
+    path = _written(tmp_path, "k.cu", _STAGED)
+    request = _request([216], [64], {}, "pointer", "pointer", "pointer", 64)
+    found, advice = _told(path, request, "GPA105")
+    assert "Remove the barrier at k.cu:6" in advice
+    assert "simulated, compiled without the barriers that are named: " in found.reason
+    without = _written(tmp_path, "without.cu", _STAGED.replace("    __syncthreads();\n", "    ;\n", 1))
+    assert found.expected == pytest.approx(_cycles(path, request) / _cycles(without, request))
 
 
 def test_runs_that_do_not_do_the_same_work_say_nothing(tmp_path: Path) -> None:
