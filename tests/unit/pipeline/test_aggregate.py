@@ -26,7 +26,7 @@ from gpadvisor.pipeline import aggregate as aggregating
 from gpadvisor.pipeline.aggregate import Aggregation, aggregate_files
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.store import load_profile, write_snapshot
-from gpadvisor.store.ranks import isolation, reading
+from gpadvisor.store.ranks import direct, isolation, reading
 from gpadvisor.store.ranks.child import RESULT, answer
 from gpadvisor.store.ranks.isolation import RankSum
 from gpadvisor.store.ranks.outliers import slow_kernels, slow_ranks
@@ -245,8 +245,22 @@ def in_two_rows(profile: Profile) -> Profile:
     return dataclasses.replace(profile, kernels=tuple(kernels))
 
 
-@pytest.mark.parametrize("amiss", ["nothing", "a launch more", "a place twice", "very many samples"])
-def test_places_that_are_added_up_at_once_are_what_sums_by_profile_give(tmp_path: Path, amiss: str) -> None:
+def between_instructions(profile: Profile) -> Profile:
+    """The samples at addresses that no instruction has."""
+    kernels = [
+        dataclasses.replace(kernel, samples=dataclasses.replace(kernel.samples, pc=kernel.samples.pc + 4))
+        for kernel in profile.kernels
+    ]
+    return dataclasses.replace(profile, kernels=tuple(kernels))
+
+
+@pytest.mark.parametrize(
+    "amiss",
+    ["nothing", "a launch more", "a place twice", "very many samples", "an address", "many kernels"],
+)
+def test_places_that_are_added_up_at_once_are_what_sums_by_profile_give(
+    tmp_path: Path, amiss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One profile of a batch is enough to have all of them added up by profile first."""
     files = []
     for rank in range(6):
@@ -259,7 +273,11 @@ def test_places_that_are_added_up_at_once_are_what_sums_by_profile_give(tmp_path
         profile = rank_profile(rows, times)
         if rank == 3 and amiss == "a place twice":
             profile = in_two_rows(profile)
+        if rank == 3 and amiss == "an address":
+            profile = between_instructions(profile)
         files.append(write_rank(tmp_path, rank, profile))
+    if amiss == "many kernels":
+        monkeypatch.setattr(direct, "_PAIRS", 1)
     tables = {}
     for cells in (False, True):  # with them there are always sums by profile
         target = tmp_path / f"{cells}.gpadvisor"

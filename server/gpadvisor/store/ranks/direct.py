@@ -24,6 +24,7 @@ _AT_ONCE: Final = 4  # profiles whose rows are in memory
 _SMALL: Final = 1 << 27  # more samples than a profile has at a place here, so that squares fit into 64 bits
 _STEP: Final = 8  # bytes of the smallest instruction
 _NUMBERS: Final = 1 << 25  # of places, those included that nobody has
+_PAIRS: Final = 1 << 22  # of profiles and launches, and of kernels and sections, likewise
 _ROWS: Final = """
     SELECT slot, try_cast(launch AS UINTEGER) AS launch,
         coalesce(list_position(getvariable('sections'), section), 0)::UINTEGER AS section,
@@ -170,12 +171,15 @@ def _numbering(connection: Any, kernels: Kernels, order: Sequence[int]) -> _Numb
     for variable, values in names.items():
         connection.execute(f"SET VARIABLE {variable} = ?::VARCHAR[]", [values])
     connection.execute("SET VARIABLE profiles = ?::UINTEGER[]", [list(order)])
+    keyed = connection.execute("SELECT rank, number, k FROM keyed").fetchnumpy()
+    launches = int(keyed["number"].max(initial=0)) + 1
+    if max(len(order) * launches, len(kernels.found) * (len(names["sections"]) + 1)) > _PAIRS:
+        raise _Amiss
     numbers = {name: at for at, name in enumerate(names["sections"], 1)}
     has = np.zeros((len(kernels.found), len(numbers) + 1), bool)
     for at, kernel in enumerate(kernels.found):
         has[at, [numbers[name] for name in kernel.sections]] = True
-    keyed = connection.execute("SELECT rank, number, k FROM keyed").fetchnumpy()
-    kernel_of = np.full((len(order), int(keyed["number"].max(initial=0)) + 1), -1, np.int64)
+    kernel_of = np.full((len(order), launches), -1, np.int64)
     kernel_of[np.searchsorted(order, keyed["rank"]), keyed["number"]] = keyed["k"]
     reasons = max(len(names["reasons"]), 1)
     return _Numbering(
