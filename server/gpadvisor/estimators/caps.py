@@ -147,7 +147,7 @@ class TimeLeft:
     busy_now: float  # U: the busiest unit works for this share of the time
     busy: float  # U': what the work of all units takes then
     waiting: float  # W: what is left of the time by the samples alone, 1 / S of the paper's equations
-    in_turn: tuple[float, float] = (0.0, 0.0)  # loads of a warp in turn, from L2 and from DRAM
+    in_turn: tuple[float, float] = (0.0, 0.0)  # what a warp does in turn, at best and on average
 
     @property
     def apart(self) -> float:
@@ -187,7 +187,8 @@ def time_left(
         reduced_loads: loads that the cure lowers.
         waiting: share of the samples that is left, 1 / S of the paper's equations.
         best: the high end of a range.
-        in_turn: time for the loads of a warp, one after the other, which units hid that are less busy then.
+        in_turn: time for the instructions and the loads of a warp, one after the other, which units hid that
+            are less busy then.
     """
     busy_now = together(measured, (), best=True)
     busy = min(busy_now, together(measured, reduced_loads, best=best))

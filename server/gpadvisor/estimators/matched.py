@@ -13,6 +13,7 @@ from gpadvisor.model.blame import Blame
 from gpadvisor.model.stalls import StallClass
 
 _TURNS = frozenset({StallClass.NOT_SELECTED, StallClass.PIPE_THROTTLE})
+_OWN = frozenset({StallClass.ISSUED, StallClass.FIXED_LATENCY})
 _OTHERS = _TURNS | {StallClass.MEMORY_THROTTLE}
 
 
@@ -41,6 +42,12 @@ def waiting_in_turn(blame: Blame) -> NDArray[np.bool_]:
 def waiting_for_others(blame: Blame) -> NDArray[np.bool_]:
     """The same, with those that waited for a place in a queue of the SM's memory units."""
     return _of(blame, _OTHERS)
+
+
+def own_execution(blame: Blame) -> float:
+    """Of a warp's time the share in which it issues, or waits out the latency of its own arithmetic."""
+    own = int(blame.rows.samples[_of(blame, _OWN)].sum())
+    return own / blame.total_samples if blame.total_samples else 0.0
 
 
 def _of(blame: Blame, classes: Collection[StallClass]) -> NDArray[np.bool_]:

@@ -16,6 +16,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.elapsed import active_share, whole
 from gpadvisor.estimators.interval import wilson
 from gpadvisor.estimators.latency import loads_in_turn
+from gpadvisor.estimators.matched import own_execution
 from gpadvisor.estimators.utilisation import active_loads
 from gpadvisor.model.advice import Adjustment, Estimate, Match, MeasuredBound, ReducedLoad, Utilisation
 from gpadvisor.model.figures import percent
@@ -91,8 +92,10 @@ def sampled_range(
     measured, reduced = active_loads(context), (*match.reduced_loads, *reduced_loads)
 
     in_turn = (0.0, 0.0)
-    if match.keeps_loads and context.profile is not None:
-        in_turn = loads_in_turn(context, context.profile)[:2]
+    if match.from_dram is not None and context.profile is not None:
+        first, last, _ = loads_in_turn(context, context.profile, match.from_dram)
+        own = 0.0 if context.blame is None else own_execution(context.blame)
+        in_turn = (first + own, last + own) if first else in_turn
 
     def left(value: float, *, best: bool = False) -> TimeLeft:
         return time_left(measured, reduced, 1 / value, best=best, in_turn=in_turn)
@@ -107,7 +110,7 @@ def sampled_range(
     )
     _say_removed(result, total, removable(factor.expected))
     _say_chance(result, total, removable(factor.expected))
-    _say_units(result, measured, reduced, middle)
+    _say_units(result, measured, reduced, middle, match.from_dram)
     _over_elapsed(result, context)
     _as_outcomes_spread(result)
     say_truncated(result, context)
@@ -126,7 +129,11 @@ def measured_range(context: KernelContext, bound: MeasuredBound) -> Range:
 
 
 def _say_units(
-    result: Range, measured: Sequence[Utilisation], reduced_loads: Sequence[ReducedLoad], time_left: TimeLeft
+    result: Range,
+    measured: Sequence[Utilisation],
+    reduced_loads: Sequence[ReducedLoad],
+    time_left: TimeLeft,
+    from_dram: float | None,
 ) -> None:
     """How the work of the units enters the expected value."""
     busiest, after = (busiest_after(measured, entries) for entries in ((), reduced_loads))
@@ -140,8 +147,8 @@ def _say_units(
     if time_left.busy < min(time_left.in_turn[0], time_left.apart):
         first, last = time_left.in_turn
         text += (
-            f", and the loads of a warp, one after the other, take {percent(first, 0)} (L2) to "
-            f"{percent(last, 0)} (DRAM)"
+            f", and a warp's own instructions and its loads, one after the other, take {percent(first, 0)} "
+            f"to {percent(last, 0)}, of whose waits {percent(from_dram or 0.0, 0)} are known to be for DRAM"
         )
     result.reasons.append(
         f"{text}: time left is {time_left.busy:.3f} + (1 - {time_left.busy_now:.3f}) x "

@@ -13,7 +13,7 @@ from gpadvisor.evidence.measured import Values, executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions, line_text
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
-from gpadvisor.model.machine import SECTORS_PER_LINE
+from gpadvisor.model.machine import SECTOR_BYTES, SECTORS_PER_LINE
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 
@@ -35,6 +35,7 @@ _L1_STORES: Final = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
 _L2_FROM_L1: Final = ("lts__t_sectors_srcunit_tex.sum", "lts__t_sectors.sum")
 _L1_HITS: Final = "l1tex__t_sector_hit_rate.pct"
 _DRAM: Final = ("dram__sectors_read.sum", "dram__sectors_write.sum")
+_DRAM_RATE: Final = "dram__bytes.sum.per_second"
 
 _WASTEFUL: Final = 1.05
 Place = tuple[FunctionId, int]
@@ -142,10 +143,17 @@ class Traffic:
         return moved / (moved + local) if moved else 1.0
 
     def dram_sectors(self, profile: KernelProfile) -> float | None:
-        """Sectors read from and written to DRAM."""
-        counts = [profile.metric(name) for name in _DRAM]
-        counted = [value for value in counts if value is not None]
-        return sum(counted) if counted else None
+        """Sectors read from and written to DRAM; of a report without the counts by their rate."""
+        counts = [value for name in _DRAM if (value := profile.metric(name)) is not None]
+        rate, duration = profile.metric(_DRAM_RATE), profile.launch.duration_ns
+        if not counts and rate is not None and duration:
+            return rate * duration * 1e-9 / SECTOR_BYTES
+        return sum(counts) if counts else None
+
+    def sent_by_dram(self, profile: KernelProfile) -> float | None:
+        """Sectors read from DRAM, as counted; else at least those that no store can have brought there."""
+        counted, both = profile.metric(_DRAM[0]), self.dram_sectors(profile)
+        return counted if counted is not None or both is None else max(0.0, both - self.stored)
 
     def worst(self, program: Program) -> str:
         """Where most sectors are wasted."""

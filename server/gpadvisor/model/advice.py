@@ -131,7 +131,7 @@ class Match:
     titles: Mapping[tuple[FunctionId, int], str] = field(default_factory=dict)  # where it has several kinds
     actionable: bool = True  # False where no change of the source would bring it about: then it is a note
     cure: str = ""  # the whole change with what must be seen to, a verb first, nothing counted; never cut
-    keeps_loads: bool = False  # a warp executes as many loads as before, of fewer sectors each
+    from_dram: float | None = None  # of the waits for as many loads of fewer sectors; None: not as many loads
     leads: bool = False  # told before all others, whatever it gains: without it they gain little
     alone: bool = False  # ... and others are not told beside it
     place: tuple[FunctionId, int] | None = None  # that the words speak of; the heaviest one where None

@@ -88,6 +88,7 @@ from gpadvisor.estimators.access_cures import (
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.counted_accesses import accesses_cured, conflicts_cured
+from gpadvisor.estimators.latency import waits_for_dram
 from gpadvisor.estimators.passes import passes, scattered_stores
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.traffic_loads import (
@@ -203,7 +204,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched.all)),
         adjustments=_adjustments(matched, traffic),
         reduced_loads=() if traffic is None else loads_left(profile, traffic),
-        keeps_loads=True,
+        from_dram=0.0 if traffic is None else waits_for_dram(context, profile, traffic),
         actionable=place is not None,
         remedies=(Remedy.KEEP_ELEMENT,) if place in repeated else (),
     )
