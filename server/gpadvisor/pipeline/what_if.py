@@ -131,7 +131,7 @@ def _finding(case: _Case, finding: EstimatedMatch) -> EstimatedMatch:
         changed = _launch(case, finding.code, finding.match.parallel, estimate)
     elif how is WhatIf.NO_BARRIERS:
         changed = _removed_barriers(case, finding, estimate) or _barriers(case, finding, estimate)
-    elif how is WhatIf.EDITED:
+    elif how is WhatIf.EDITED and (finding.match.actionable or finding.match.cure):
         changed = _edited(case, finding.code, estimate)
     elif how is WhatIf.KEPT and Remedy.KEEP_ELEMENT in finding.match.remedies:
         changed = _edited(case, finding.code, estimate, SiteKind.KEEP_ELEMENT)

@@ -242,6 +242,27 @@ def test_a_barrier_that_is_named_to_go_is_compiled_away(tmp_path: Path) -> None:
     assert found.expected == pytest.approx(_cycles(path, request) / _cycles(without, request))
 
 
+def test_what_no_words_ask_for_is_not_simulated(tmp_path: Path) -> None:
+    steps = "\n".join(f"    v = v * {1 + number / 4096}f + {number}.5f;" for number in range(1500))
+    text = f"""
+__device__ float step(float v) {{
+{steps}
+    return v;
+}}
+extern "C" __global__ void k(float* a, int n) {{
+#pragma unroll 1
+    for (int i = 0; i < n; ++i) a[(i + 1) * 32 + threadIdx.x] = step(a[i * 32 + threadIdx.x]);
+}}
+"""
+    path = _written(tmp_path, "k.cu", text)
+    advised = advise_file(path, _request([1], [32], {}, "pointer", 16), lambda _: None, Cache(None))
+    (kernel,) = advised.advice.kernels
+    (note,) = [note for note in kernel.notes if note.code == "GPA103"]
+    assert "Its passes may read what earlier ones wrote" in note.advice  # no change is told
+    assert note.speedup is not None
+    assert "simulated" not in note.speedup.reason
+
+
 def test_runs_that_do_not_do_the_same_work_say_nothing(tmp_path: Path) -> None:
     path = _written(tmp_path, "k.cu", _LOOP)
     request = _request([108], [128], {6: 64}, "pointer", "pointer", "pointer", 128)
