@@ -38,6 +38,7 @@ class Row:
     arguments: str  # kinds with values, as --arguments takes them
     loops: Mapping[str, int] = field(default_factory=dict)  # passes by a word of the loop's line
     change: tuple[tuple[str, str], ...] = ()  # regular expressions and what takes the place of their matches
+    told: tuple[tuple[str, str], ...] = ()  # what the advice asks for, by hand, where that is another change
     flag: str | None = None
     grid_after: Dimensions | None = None
     block_after: Dimensions | None = None
@@ -213,7 +214,21 @@ ROWS: Final = (
                 " offset >>= 1; if (d > 32) __syncthreads(); else __syncwarp();"),
             ),
         ),
-        note="the first six levels of the way down are the first warp's alone, as published",
+        told=(
+            (
+                r"unsigned int offset = 1;\s*/\* Build the sum[\s\S]*?__syncthreads\(\);\s*if \(k == blockDim\.x-1\)",
+                ("unsigned int sum = codewordlen, part; __shared__ unsigned int sums[32];"
+                " for (int d = 1; d < 32; d *= 2)"
+                " { part = __shfl_up_sync(~0u, sum, d); if ((k & 31) >= d) sum += part; }"
+                " if ((k & 31) == 31) sums[k >> 5] = sum; __syncthreads();"
+                " if (k < 32) { unsigned int all = k < blockDim.x >> 5 ? sums[k] : 0;"
+                " for (int d = 1; d < 32; d *= 2) { part = __shfl_up_sync(~0u, all, d); if (k >= d) all += part; }"
+                " sums[k] = all; } __syncthreads();"
+                " as[k] = sum - codewordlen + (k >= 32 ? sums[(k >> 5) - 1] : 0); __syncthreads();"
+                " if (k == blockDim.x-1)"),
+            ),
+        ),
+        note="the first six levels of the way down are the first warp's alone, as published; shuffles are told",
     ),
     Row(
         name="kmeans",

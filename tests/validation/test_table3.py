@@ -91,6 +91,16 @@ def test_another_launch_than_the_published_one_is_counted_apart(tmp_path: Path) 
     assert table([(row, other)])[1].endswith("outside  another launch is told")
 
 
+def test_another_change_than_the_published_one_is_held_against_its_own_simulation(tmp_path: Path) -> None:
+    row = _toy(tmp_path)
+    own = Outcome(simulated=1.1, rank=1, low=1.0, expected=1.1, high=1.2)
+    other = Outcome(simulated=1.0, rank=1, low=1.2, expected=1.5, high=2.0, told=1.25)
+    text = "\n".join(figures([(row, own), (row, other)]))
+    assert "mean error against the simulated change    25.0%" in text
+    assert "against what is told, where that differs 10.0%" in text
+    assert table([(row, other)])[1].endswith("outside  another change is told: 1.25x simulated")
+
+
 def test_the_models_own_error_is_of_runs_that_do_the_same_work(tmp_path: Path) -> None:
     code = _toy(tmp_path)  # achieved 1.1 in the paper
     launch = replace(code, name="launch", grid_after=(2, 1, 1), achieved=3.0)
