@@ -213,39 +213,53 @@ def test_launches_of_a_profile_are_divided_by_their_time(
     }
 
 
+@pytest.mark.parametrize("mode", [1, 2], ids=["continuous", "serialized"])
+@pytest.mark.parametrize("timed", [True, False], ids=["timed", "counted"])
 def test_a_collection_is_below_its_own_call_paths(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, launch: LaunchSpec
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, launch: LaunchSpec, mode: int, timed: bool
 ) -> None:
-    """As the cupti collector leaves it in serialized mode: two functions launch a kernel for 3 and 1 us."""
+    """As the cupti collector leaves it: two functions launch a kernel, for 3 and 1 us, three times and once.
+
+    In continuous mode samples are of the kernel, in serialized mode of a launch, one of which stands for all.
+    """
+    if mode == 2 and not timed:
+        pytest.skip("launches of their own are divided by time alone")
     assert launch.cubin is not None
     reasons = sorted({reason for _, _, reason in launch.samples})
     places = list(launch.samples.items())
     body = [
-        *(written.process(mode=2), written.device(minor=0), written.context(mode=2)),
+        *(written.process(mode=mode), written.device(minor=0), written.context(mode=mode)),
         written.reasons([(at, reason) for at, reason in enumerate(reasons)]),
         *(written.name(name) for name in {"run", *(section for section, _, _ in launch.samples)}),
         *(written.frame(1, "main", 10), written.frame(2, "solve", 20), written.frame(3, "check", 30)),
         *(written.path(7, [2, 1]), written.path(8, [3, 1]), written.module(launch.cubin)),
     ]
-    for correlation, way, nanoseconds in ((1, 7, 3000), (2, 8, 1000)):
+    for correlation, way in enumerate((7, 7, 7, 8), 1):
         body.append(written.launch("run", correlation, path=way))
-        body.append(written.kernel("run", correlation, nanoseconds=nanoseconds))
+        if timed:
+            body.append(written.kernel("run", correlation, nanoseconds=1000))
         rows = [
-            (77, pc, section, correlation, reasons.index(reason), total)
+            (77, pc, section, correlation if mode == 2 else 0, reasons.index(reason), total)
             for (section, pc, reason), (total, _) in places
         ]
         body.append(written.samples(rows))
     path = written.write(
         tmp_path / "collection", written.header() + written.segment(body), images=[launch.cubin]
     )
-    value = tree(capsys, path, "--metric", "time")
-    found = kernels(value)
-    assert {tuple(name.partition("+")[0] for name in way) for way in found} == {
-        ("main", "solve", "run"),
-        ("main", "check", "run"),
-    }
-    assert sorted(time for (time,) in found.values()) == [pytest.approx(0.25), pytest.approx(0.75)]
-    assert any(row["name"].startswith("heavy") for row in value["rows"])
+    snapshot = tmp_path / "run.gpadvisor"
+    assert main(["import", str(path), "-o", str(snapshot)]) == 0
+    for source in (path, snapshot):
+        capsys.readouterr()
+        value = tree(capsys, source, "--metric", "samples")
+        found = {
+            tuple(name.partition("+")[0] for name in way): samples for way, samples in kernels(value).items()
+        }
+        samples = (4 if mode == 1 else 1) * sum(total for _, (total, _) in places)
+        assert found == {
+            ("main", "solve", "run"): [pytest.approx(0.75 * samples)],
+            ("main", "check", "run"): [pytest.approx(0.25 * samples)],
+        }
+        assert any(row["name"].startswith("heavy") for row in value["rows"])
 
 
 def test_the_page_has_the_ways_of_the_run(

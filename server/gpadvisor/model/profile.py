@@ -258,6 +258,17 @@ class RecoveredLines:
     compiled: str  # sha256 of the cubin with lines, a key of Profile.binaries
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchPath:
+    """A call stack of the host to launches of a kernel whose samples are of all its launches."""
+
+    kernel: str  # mangled
+    binary: str | None  # as of the kernel
+    launches: int
+    duration_ns: float | None  # of these; None where not all were timed
+    frames: tuple[CallFrame, ...]  # innermost first; none where it is not known
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Profile:
     """Everything one file or one run holds."""
@@ -274,6 +285,7 @@ class Profile:
     sources: Mapping[str, SourceText] = field(default_factory=dict)  # by path
     problems: tuple[Problem, ...] = ()
     lines: tuple[RecoveredLines, ...] = ()  # that an import found
+    launch_paths: tuple[LaunchPath, ...] = ()  # all of a kernel with more than one
     rank: int | None = None  # of the process among those of its job
 
 

@@ -21,20 +21,33 @@ _LAUNCHES: Final = 1
 
 
 def ways_of_profile(kernel: AdvisedKernel, profile: Profile | None) -> tuple[LaunchWay, ...]:
-    """Ways to all launches of a kernel in its profile, the longest first; none where there is but one."""
+    """Ways to all launches of a kernel in its profile, the longest first; none where there is but one.
+
+    What was measured is divided among them by time, or by number where not all were timed.
+    """
     chosen = kernel.analysed.context.profile
     if profile is None or chosen is None:
         return ()
-    times: defaultdict[tuple[TreeRow, ...], list[float]] = defaultdict(list)
-    for kernel_profile in profile.kernels:
-        if (kernel_profile.launch.kernel, kernel_profile.binary) == (chosen.launch.kernel, chosen.binary):
-            times[tuple(host_path(kernel_profile.call_stack))].append(
-                kernel_profile.launch.duration_ns or 0.0
-            )
-    total = sum(map(sum, times.values()))
-    if not total or len(times) < 2:
+    key = chosen.launch.kernel, chosen.binary
+    launched = [
+        (path.frames, path.launches, path.duration_ns)
+        for path in profile.launch_paths
+        if (path.kernel, path.binary) == key
+    ] or [
+        (kernel_profile.call_stack, 1, kernel_profile.launch.duration_ns)
+        for kernel_profile in profile.kernels
+        if (kernel_profile.launch.kernel, kernel_profile.binary) == key
+    ]
+    by_time = all(duration is not None for *_, duration in launched)
+    spent: defaultdict[tuple[TreeRow, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for frames, launches, duration in launched:
+        way = spent[tuple(host_path(frames))]
+        way[0] += (duration or 0.0) if by_time else launches
+        way[1] += launches
+    total = sum(part for part, _ in spent.values())
+    if not total or len(spent) < 2:
         return ()
-    ways = [LaunchWay(frames, sum(lasts) / total, len(lasts)) for frames, lasts in times.items()]
+    ways = [LaunchWay(frames, part / total, int(launches)) for frames, (part, launches) in spent.items()]
     return tuple(sorted(ways, key=lambda way: -way.part))
 
 

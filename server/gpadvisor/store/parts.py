@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from gpadvisor.model.profile import (
     Evidence,
     KernelProfile,
     Launch,
-    MetricValue,
+    LaunchPath,
     PcCounts,
     PcMetric,
     PcSamples,
@@ -37,11 +38,11 @@ from gpadvisor.model.profile import (
     SourceText,
 )
 from gpadvisor.model.stalls import StallClass, StallReason
+from gpadvisor.store.flat import fill, integer, metric_value, optional_text, text
 from gpadvisor.store.possible import possible
 
 Document: TypeAlias = dict[str, Any]
 Columns: TypeAlias = dict[str, NDArray[Any]]
-_T = TypeVar("_T")
 
 MAX_SAMPLES: Final = 1 << 53
 MAX_EXECUTED: Final = 1 << 60
@@ -119,7 +120,11 @@ def take_apart(profile: Profile) -> Parts:
             "sources": [_source_document(key, source) for key, source in profile.sources.items()],
             "problems": _problem_documents(profile.problems),
             # Left out where there are none, as in snapshots from before.
-            **({"lines": [dataclasses.asdict(line) for line in profile.lines]} if profile.lines else {}),
+            **{
+                name: [dataclasses.asdict(row) for row in rows]
+                for name, rows in (("lines", profile.lines), ("launch_paths", profile.launch_paths))
+                if rows
+            },
         },
         tables={
             "samples": _gather(SAMPLES, [_sample_columns(kernel) for kernel in profile.kernels]),
@@ -227,13 +232,13 @@ def _profile(parts: Parts) -> Profile:
     tables = {name: _checked_table(name, parts.tables[name], len(kernels)) for name in TABLES}
     slices = {name: _rows_by_launch(table["launch"], len(kernels)) for name, table in tables.items()}
     return Profile(
-        sha256=_text(head["sha256"]),
-        collector=_text(head["collector"]),
-        collector_version=_optional_text(head["collector_version"]),
-        command=_optional_text(head["command"]),
-        host=_optional_text(head["host"]),
-        created=_optional_text(head["created"]),
-        rank=None if head.get("rank") is None else _integer(head["rank"]),
+        sha256=text(head["sha256"]),
+        collector=text(head["collector"]),
+        collector_version=optional_text(head["collector_version"]),
+        command=optional_text(head["command"]),
+        host=optional_text(head["host"]),
+        created=optional_text(head["created"]),
+        rank=None if head.get("rank") is None else integer(head["rank"]),
         kernels=tuple(
             _kernel(kernel, {name: _cut(tables[name], slices[name][index]) for name in TABLES})
             for index, kernel in enumerate(kernels)
@@ -241,10 +246,11 @@ def _profile(parts: Parts) -> Profile:
         binaries=dict(parts.blobs["binaries"]),
         disassemblies=dict(parts.blobs["disassembly"]),
         sources={
-            _text(source["key"]): _source(source, parts.blobs["sources"]) for source in document["sources"]
+            text(source["key"]): _source(source, parts.blobs["sources"]) for source in document["sources"]
         },
         problems=_problems(document["problems"]),
-        lines=tuple(_fill(RecoveredLines, row) for row in document.get("lines", ())),
+        lines=tuple(fill(RecoveredLines, row) for row in document.get("lines", ())),
+        launch_paths=tuple(_launch_path(row) for row in document.get("launch_paths", ())),
     )
 
 
@@ -274,7 +280,7 @@ def _cut(table: Columns, rows: slice) -> Columns:
 
 
 def _kernel(document: Document, tables: Mapping[str, Columns]) -> KernelProfile:
-    sections = tuple(_text(name) for name in document["sections"])
+    sections = tuple(text(name) for name in document["sections"])
     reasons = tuple(_reason(entry) for entry in document["reasons"])
     samples, counts = tables["samples"], tables["counts"]
     if len(samples["reason"]) and int(samples["reason"].max()) >= len(reasons):
@@ -290,19 +296,19 @@ def _kernel(document: Document, tables: Mapping[str, Columns]) -> KernelProfile:
         if bool(((section >= len(sections)) & (section != EXTERNAL)).any()):
             raise _broken("rows name a section that is not listed")
     kernel = KernelProfile(
-        launch=_fill(Launch, document["launch"]),
-        device=_fill(Device, document["device"]),
+        launch=fill(Launch, document["launch"]),
+        device=fill(Device, document["device"]),
         evidence=Evidence(document["evidence"]),
-        binary=_optional_text(document["binary"]),
+        binary=optional_text(document["binary"]),
         sections=sections,
         reasons=reasons,
         samples=PcSamples(**samples),
         counts=PcCounts(**counts) if document["counted"] else None,
-        pc_metrics=_pc_metrics([_text(name) for name in document["pc_metrics"]], tables["pc_metrics"]),
-        metrics={_text(name): _metric_value(value) for name, value in document["metrics"].items()},
-        sampling=_fill(Sampling, document["sampling"]),
-        rules=tuple(_fill(RuleResult, rule) for rule in document["rules"]),
-        call_stack=tuple(_fill(CallFrame, frame) for frame in document["call_stack"]),
+        pc_metrics=_pc_metrics([text(name) for name in document["pc_metrics"]], tables["pc_metrics"]),
+        metrics={text(name): metric_value(value) for name, value in document["metrics"].items()},
+        sampling=fill(Sampling, document["sampling"]),
+        rules=tuple(fill(RuleResult, rule) for rule in document["rules"]),
+        call_stack=tuple(fill(CallFrame, frame) for frame in document["call_stack"]),
         problems=_problems(document["problems"]),
     )
     return possible(kernel)
@@ -310,7 +316,7 @@ def _kernel(document: Document, tables: Mapping[str, Columns]) -> KernelProfile:
 
 def _reason(entry: Sequence[str]) -> StallReason:
     name, stall_class, plain = entry
-    return StallReason(_text(name), StallClass(stall_class), _text(plain))
+    return StallReason(text(name), StallClass(stall_class), text(plain))
 
 
 def _pc_metrics(names: list[str], columns: Columns) -> dict[str, PcMetric]:
@@ -325,75 +331,20 @@ def _pc_metrics(names: list[str], columns: Columns) -> dict[str, PcMetric]:
 
 
 def _source(document: Document, texts: Mapping[str, bytes]) -> SourceText:
-    key = _optional_text(document["text"])
+    key = optional_text(document["text"])
     return SourceText(
-        path=_text(document["path"]),
-        sha256=_optional_text(document["sha256"]),
+        path=text(document["path"]),
+        sha256=optional_text(document["sha256"]),
         text=None if key is None else texts[key].decode("utf-8", "surrogatepass"),
     )
 
 
+def _launch_path(document: Document) -> LaunchPath:
+    path = fill(LaunchPath, document)
+    if path.launches < 1 or not 0 <= (path.duration_ns or 0.0) < math.inf:
+        raise _broken("a call stack has no launches, or a time that is none")
+    return path
+
+
 def _problems(documents: Sequence[Document]) -> tuple[Problem, ...]:
-    return tuple(Problem(ProblemCode(entry["code"]), _text(entry["message"])) for entry in documents)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"text expected, found {type(value).__name__}")
-    return value
-
-
-def _optional_text(value: object) -> str | None:
-    return None if value is None else _text(value)
-
-
-def _integer(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"a whole number expected, found {type(value).__name__}")
-    return value
-
-
-def _real(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"a number expected, found {type(value).__name__}")
-    return float(value)
-
-
-def _boolean(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"true or false expected, found {type(value).__name__}")
-    return value
-
-
-def _three(value: object) -> tuple[int, int, int]:
-    if not isinstance(value, list | tuple) or len(value) != 3:
-        raise TypeError("three whole numbers expected")
-    return (_integer(value[0]), _integer(value[1]), _integer(value[2]))
-
-
-def _metric_value(value: object) -> MetricValue:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise TypeError(f"a metric value expected, found {type(value).__name__}")
-    return value
-
-
-_CHECKS: Final[Mapping[str, Callable[[object], object]]] = {
-    "str": _text,
-    "int": _integer,
-    "float": _real,
-    "bool": _boolean,
-    "tuple[int, int, int]": _three,
-}
-
-
-def _fill(kind: Callable[..., _T], document: Document) -> _T:
-    """A flat value from its document; the annotations of the class say what each field must be."""
-    values: dict[str, object] = {}
-    for item in dataclasses.fields(kind):  # type: ignore[arg-type] # every kind given is a dataclass
-        annotation = str(item.type)
-        content = document[item.name]
-        if content is None and annotation.endswith(" | None"):
-            values[item.name] = None
-        else:
-            values[item.name] = _CHECKS[annotation.removesuffix(" | None")](content)
-    return kind(**values)
+    return tuple(Problem(ProblemCode(entry["code"]), text(entry["message"])) for entry in documents)

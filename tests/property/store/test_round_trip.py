@@ -20,6 +20,7 @@ from gpadvisor.model.profile import (
     Evidence,
     KernelProfile,
     Launch,
+    LaunchPath,
     PcCounts,
     PcMetric,
     PcSamples,
@@ -46,6 +47,14 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "bool": st.booleans(),
     "tuple[int, int, int]": st.tuples(SMALL, SMALL, SMALL),
 }
+LAUNCH_PATHS = st.builds(
+    LaunchPath,
+    kernel=TEXT,
+    binary=st.none() | TEXT,
+    launches=st.integers(1, 1 << 40),
+    duration_ns=st.none() | st.floats(0, 1e18),
+    frames=st.lists(st.deferred(lambda: flat(CallFrame)), max_size=2).map(tuple),
+)
 
 
 @st.composite
@@ -141,6 +150,7 @@ def profiles(draw: st.DrawFn) -> Profile:
             )
         ),
         problems=draw(PROBLEMS),
+        launch_paths=tuple(draw(st.lists(LAUNCH_PATHS, max_size=2))),
     )
 
 

@@ -20,7 +20,7 @@ from tests.tiny_cubin import tiny_cubin
 from gpadvisor.cubin import read_cubin, section_lines
 from gpadvisor.errors import ProfileError
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.model.profile import Profile, RuleResult
+from gpadvisor.model.profile import LaunchPath, Profile, RuleResult
 from gpadvisor.store import load_bytes, load_profile, write_snapshot
 from gpadvisor.store.snapshot import snapshot_bytes
 from gpadvisor.store.snapshot.line_paths import Placeholders
@@ -61,8 +61,23 @@ def test_nothing_secret_is_left_in_the_bytes(tmp_path: Path) -> None:
         executable="/home/secretuser/app",
     )
     path = tmp_path / "run.gpadvisor"
-    write_snapshot(load_bytes(report), path, redact=True)
+    whole = load_bytes(report)
+    whole = replace(
+        whole,
+        launch_paths=(
+            LaunchPath(
+                kernel=whole.kernels[0].launch.kernel,
+                binary=whole.kernels[0].binary,
+                launches=2,
+                duration_ns=None,
+                frames=whole.kernels[0].call_stack,
+            ),
+        ),
+    )
+    write_snapshot(whole, path, redact=True)
     profile = load_profile(path)
+    assert profile.launch_paths[0].frames == profile.kernels[0].call_stack
+    assert profile.launch_paths[0].binary == profile.kernels[0].binary
     assert not [secret for secret in SECRETS if secret in unpacked(path.read_bytes(), profile)]
     plain = snapshot_bytes(load_bytes(report))
     assert all(secret in unpacked(plain, load_bytes(plain)) for secret in SECRETS)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from gpadvisor.store.collection.files import HOST_LINES, HostLine, Live, is_collection, live_counters
 from gpadvisor.store.collection.picks import Picks, write_picks
-from gpadvisor.store.collection.profile import CollectionSummary, read_collection, summarize_collection
+from gpadvisor.store.collection.profile import read_collection
+from gpadvisor.store.collection.summary import CollectionSummary, summarize_collection
 
 __all__ = [
     "HOST_LINES",

@@ -8,7 +8,6 @@ kernel, since they do not.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -72,7 +71,7 @@ class ExecutionGroup:
     timed: int = 0
     total_ns: float = 0.0
     configurations: dict[Configuration, list[float]] = field(default_factory=dict)  # launches, time
-    paths: Counter[int] = field(default_factory=Counter)
+    paths: dict[int, list[float]] = field(default_factory=dict)  # launches, time
     context: int = 0
     stream: int | None = None
     graphs: int = 0
@@ -83,6 +82,10 @@ class ExecutionGroup:
     def duration_ns(self) -> float | None:
         """Time of all executions together; None unless all of them were timed."""
         return self.total_ns if self.timed == self.launches else None
+
+    def main_path(self) -> int:
+        """The path of most launches."""
+        return max(self.paths, key=lambda path: self.paths[path][0])
 
     def main_configuration(self) -> tuple[Configuration, float]:
         """The configuration with the most time, else the most launches, and its share."""
@@ -241,10 +244,12 @@ def _add(to: ExecutionGroup, execution: Execution, *, ambiguous: bool) -> None:
     to.launches += 1
     to.timed += execution.duration_ns is not None
     to.total_ns += execution.duration_ns or 0.0
-    weights = to.configurations.setdefault(execution.configuration, [0.0, 0.0])
-    weights[0] += 1
-    weights[1] += execution.duration_ns or 0.0
-    to.paths[execution.path] += 1
+    for weights in (
+        to.configurations.setdefault(execution.configuration, [0.0, 0.0]),
+        to.paths.setdefault(execution.path, [0.0, 0.0]),
+    ):
+        weights[0] += 1
+        weights[1] += execution.duration_ns or 0.0
     to.context, to.stream = execution.context, execution.stream
     to.graphs += execution.from_graph
     to.ambiguous = to.ambiguous or ambiguous

@@ -36,7 +36,7 @@ from gpadvisor.model.profile import (
 from gpadvisor.store.collection import files
 from gpadvisor.store.collection.executions import SERIALIZED, ExecutionGroup, Grouping, GroupKey, group
 from gpadvisor.store.collection.kernel_launch import configuration_problems, launch_of
-from gpadvisor.store.collection.notes import check_sampled, sentences, why_no_samples
+from gpadvisor.store.collection.notes import check_sampled, why_no_samples
 from gpadvisor.store.collection.picks import Picker, Picks, read_picks
 from gpadvisor.store.collection.process import Process, SampleTotals, read_process
 from gpadvisor.store.collection.samples import (
@@ -48,8 +48,8 @@ from gpadvisor.store.collection.samples import (
     place_samples,
     sampled_places,
 )
-from gpadvisor.store.collection.stacks import HostLines, call_stack, module_of
-from gpadvisor.store.collection.unfinished import RERUN, collection_problems, unfinished
+from gpadvisor.store.collection.stacks import HostLines, call_stack, launch_paths
+from gpadvisor.store.collection.unfinished import RERUN, collection_problems
 
 _OUTER_NAMES: Final = 3
 
@@ -76,38 +76,6 @@ def read_collection(path: Path) -> Profile:
     return build_profile(tuple(processes), binaries, digest.hexdigest(), lines, picks)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CollectionSummary:
-    """What a collector wants to know of what it has just collected."""
-
-    notes: tuple[str, ...]  # what stood in the way, a sentence each
-    host_addresses: Mapping[str, frozenset[int]]  # by module, offsets of native frames in its image
-    kernels: frozenset[str]  # mangled names of what was launched
-
-
-def summarize_collection(path: Path) -> CollectionSummary:
-    """Notes of a collection, and the native frames that could be named better.
-
-    Raises:
-        ProfileFormatError: there is nothing of the cupti collector in it.
-    """
-    processes = tuple(read_process(files.read_bounded(entry)) for entry in files.process_files(path))
-    addresses: dict[str, set[int]] = {}
-    for process in processes:
-        for symbol in process.symbols.values():
-            addresses.setdefault(module_of(process, symbol) or "", set()).add(symbol.offset)
-    return CollectionSummary(
-        notes=(*sentences(processes), *(problem.message for problem in unfinished(processes))),
-        host_addresses={module: frozenset(offsets) for module, offsets in addresses.items() if module},
-        kernels=frozenset(
-            name
-            for process in processes
-            for identifier in {row.name for row in process.launches} | {row.name for row in process.kernels}
-            if (name := process.name(identifier)) is not None
-        ),
-    )
-
-
 def build_profile(
     processes: Sequence[Process],
     binaries: Mapping[str, bytes],
@@ -128,11 +96,13 @@ def build_profile(
                 Problem(ProblemCode.NO_BINARY, f"a cubin of the collection cannot be read: {error}")
             )
     kernels: list[KernelProfile] = []
+    executed: list[ExecutionGroup] = []
     picker = Picker(picks)
     for process in processes:
         builder = _Builder(process, cubins, lines, picker, len(kernels))
         kernels += builder.kernels()
         problems += builder.problems
+        executed += builder.executed
     # Images of kernels that never ran are many in a library, and say nothing.
     needed = {kernel.binary for kernel in kernels}
     problems += collection_problems(processes, kernels)
@@ -147,6 +117,7 @@ def build_profile(
         kernels=tuple(kernels),
         binaries={name: data for name, data in binaries.items() if name in needed},
         problems=tuple(dict.fromkeys(problems)),
+        launch_paths=tuple(launch_paths(executed, lines)),
     )
 
 
@@ -171,6 +142,7 @@ class _Builder:
     picker: Picker
     first_index: int
     problems: list[Problem] = field(default_factory=list)
+    executed: list[ExecutionGroup] = field(default_factory=list)  # that were asked for
 
     def kernels(self) -> list[KernelProfile]:
         places = tuple(sampled_places(self.process))
@@ -178,7 +150,8 @@ class _Builder:
         grouping = group(self.process, self.cubins, sampled, self.picker)
         rows = {key: Rows() for key in grouping.groups}
         self._assign(places, grouping, rows)
-        picked = {(key.kernel, key.binary) for key, executed in grouping.groups.items() if executed.picked}
+        self.executed += [executed for executed in grouping.groups.values() if executed.picked]
+        picked = {(executed.key.kernel, executed.key.binary) for executed in self.executed}
         return [
             self._kernel(self.first_index + number, executed, rows[key])
             if executed.picked
@@ -281,7 +254,7 @@ class _Builder:
             metrics=metrics,
             sampling=self._sampling(executed.context, totals),
             rules=(),
-            call_stack=call_stack(self.process, executed.paths.most_common(1)[0][0], self.lines),
+            call_stack=call_stack(self.process, executed.main_path(), self.lines),
             problems=(
                 *self._problems(executed, placed, evidence, totals),
                 *configuration_problems(executed, share),

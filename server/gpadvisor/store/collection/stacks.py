@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from gpadvisor.cubin import demangle
-from gpadvisor.model.profile import CallFrame
+from gpadvisor.model.profile import CallFrame, LaunchPath
+from gpadvisor.store.collection.executions import ExecutionGroup
 from gpadvisor.store.collection.files import HostLine
 from gpadvisor.store.collection.process import Process, Symbol
 
@@ -63,3 +65,23 @@ def module_of(process: Process, symbol: Symbol) -> str | None:
 def _is_measuring(module: str | None) -> bool:
     """Whether a frame belongs to what measures or to the driver, and so says nothing of the application."""
     return module is not None and posixpath.basename(module).startswith(_MEASURING)
+
+
+def launch_paths(groups: Iterable[ExecutionGroup], lines: HostLines) -> Iterator[LaunchPath]:
+    """All paths of kernels that are launched on more than one and whose samples are of all launches."""
+    by_kernel: defaultdict[tuple[str, str | None], list[ExecutionGroup]] = defaultdict(list)
+    for executed in groups:
+        by_kernel[executed.key.kernel, executed.key.binary].append(executed)
+    for (kernel, binary), same in by_kernel.items():
+        if all(len(executed.paths) < 2 for executed in same):
+            continue
+        for executed in same:
+            timed = executed.duration_ns is not None
+            for path, (launches, nanoseconds) in executed.paths.items():
+                yield LaunchPath(
+                    kernel=kernel,
+                    binary=binary,
+                    launches=int(launches),
+                    duration_ns=nanoseconds if timed else None,
+                    frames=call_stack(executed.process, path, lines),
+                )

@@ -40,6 +40,7 @@ CELLS_TABLE: Final = "across_cells"
 """What each of these has at each place, where it was asked for."""
 TIMELINE: Final = frozenset({"timeline_work", "timeline_calls"})
 """Tables of a run on the clock; see ``store.timeline.stored``."""
+_OPTIONAL: Final = ("lines", "launch_paths")  # of a manifest
 _FOLDERS: Final = {"binaries": ".cubin", "disassembly": ".json", "sources": ""}
 _AGAIN: Final = "import it again from the report it came from"
 
@@ -118,7 +119,7 @@ def _manifest(parts: Parts, head: Mapping[str, object]) -> bytes:
         "launches": len(parts.document["kernels"]),
         "sources": parts.document["sources"],
         "problems": parts.document["problems"],
-        **({"lines": parts.document["lines"]} if "lines" in parts.document else {}),
+        **{name: parts.document[name] for name in _OPTIONAL if name in parts.document},
         **head,
     }
     return (json.dumps(document, indent=1) + "\n").encode()
@@ -145,7 +146,7 @@ def read_snapshot(data: bytes) -> Profile:
                 "kernels": kernels,
                 "sources": manifest["sources"],
                 "problems": manifest["problems"],
-                **({"lines": manifest["lines"]} if "lines" in manifest else {}),
+                **{name: manifest[name] for name in _OPTIONAL if name in manifest},
             },
             tables=tables,
             blobs=_blobs(members),

@@ -31,6 +31,10 @@ def redacted(profile: Profile) -> Profile:
     for kernel in profile.kernels:
         for frame in kernel.call_stack:
             _frame(frame, directories)
+    paths = tuple(
+        dataclasses.replace(path, frames=tuple(_frame(frame, directories) for frame in path.frames))
+        for path in profile.launch_paths
+    )
     for cubin in profile.binaries.values():  # what any tells of folders is looked for in all
         directories.cubin(cubin)
     scrubbed = {key: directories.cubin(cubin) for key, cubin in profile.binaries.items()}
@@ -56,6 +60,9 @@ def redacted(profile: Profile) -> Profile:
                 compiled=renamed.get(line.compiled, line.compiled),
             )
             for line in profile.lines
+        ),
+        launch_paths=tuple(
+            dataclasses.replace(path, binary=renamed.get(path.binary or "", path.binary)) for path in paths
         ),
     )
     # What nobody thought of: texts of rules, metrics and problems, listings.
