@@ -55,6 +55,48 @@ def test_a_deleted_line_is_listed_where_it_stood() -> None:
     assert found.map.is_deleted(7)
 
 
+def test_a_deleted_line_before_all_that_is_left_stood_at_the_top() -> None:
+    file = file_analysis(baseline="a;\nb;\nc;\n", findings=(finding(1),), lines=())
+    assert [entry.line for entry in place(file, "b;\nc;\n").deleted_findings] == [1]
+
+
+@pytest.mark.parametrize("baseline", ["first;\nmiddle;\nlast;", "first;\nlast;\n"])
+def test_every_line_of_an_unchanged_text_is_kept_and_no_other(baseline: str) -> None:
+    count = baseline.count("\n") + 1
+    found = placing.line_map(file_analysis(baseline=baseline), baseline)
+    assert dict(found.kept) == {line: line for line in range(1, count + 1)}
+
+
+def test_of_two_lines_alike_one_became_the_line_that_came() -> None:
+    file = file_analysis(
+        baseline="a;\nsum += value[i];\nsum += value[j];\nb;\n", findings=(finding(2), finding(3)), lines=()
+    )
+    found = place(file, "a;\nsum += value[k];\nb;\n")
+    assert [entry.line for entry in found.findings] == [2]
+    assert len(found.deleted_findings) == 1
+
+
+def test_of_lines_as_much_alike_the_nearest_is_the_edited_one() -> None:
+    file = file_analysis(baseline="a;\n0123456789\nfoo(bar);\nb;\n", findings=(finding(3),), lines=())
+    assert [entry.line for entry in place(file, "a;\nfoo(baz);\nfoo(bay);\nb;\n").findings] == [3]
+
+
+@pytest.mark.parametrize(("lines", "now"), [(40, 3), (41, 2)])
+def test_where_more_than_forty_lines_went_those_that_came_are_taken_in_their_order(
+    lines: int, now: int
+) -> None:
+    gone = [f"value{index * 7919}=0;" for index in range(lines)]
+    file = file_analysis(baseline="\n".join(["a;", *gone, "b;"]), findings=(finding(2),), lines=())
+    assert place(file, f"a;\n0123456789;\n{gone[0]}+1;\nb;").findings[0].line == now
+
+
+def test_lines_are_alike_by_how_they_begin() -> None:
+    begin, end = "x" * 240, "y" * 300
+    file = file_analysis(baseline=f"a;\n{begin}{end}\nb;\n", findings=(finding(2),), lines=())
+    text = f"a;\n{'z' * 240}{end}\n{begin}{'z' * 300}\nb;\n"
+    assert [entry.line for entry in place(file, text).findings] == [3]
+
+
 def test_the_last_of_several_deleted_lines_stands_where_the_first_stood() -> None:
     lines = SOURCE.splitlines(keepends=True)
     found = place(file_analysis(), "".join(lines[:4] + lines[7:]))  # without lines 5 to 7
@@ -155,6 +197,7 @@ def test_windows_line_ends_change_nothing() -> None:
         ("  x = y;  ", None, (2, 8)),
         ("  x = y;", "0.5", (2, 8)),
         ("0.5 * x;", "0.5", (0, 3)),
+        ("x*x*x;", "x*x", (0, 6)),  # twice, one over the other
         ("   ", None, (3, 3)),
         ("", None, (0, 0)),
     ],
@@ -183,6 +226,9 @@ def test_related_places_follow_their_files() -> None:
     edited = {FILE: place(file_analysis(), SOURCE.replace("int j = idx[k]", "int j = idx[k + 1]"))}
     said = related_now((Related(place=Place(file=FILE, line=6), message="loads it"),), edited)
     assert said[0].message == "loads it (edited since the profile)"
+    own = Place(file=FILE, line=6)
+    assert related_now((Related(place=own, message="loads it"),), edited, own)[0].message == "loads it"
+    assert related_now((Related(place=own, message="loads it"),), {FILE: found})[0].message == "loads it"
 
 
 def test_long_lines_and_many_lines_are_placed_too() -> None:
@@ -195,11 +241,19 @@ def test_long_lines_and_many_lines_are_placed_too() -> None:
     assert len(found.findings) + len(found.deleted_findings) == 1
 
 
-def test_a_text_beyond_all_bounds_is_edited_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpadvisor.editor.place.placing.MAX_CHARACTERS", 10)
+@pytest.mark.parametrize("bound", [len(SOURCE), 10])
+def test_a_text_beyond_all_bounds_is_edited_as_a_whole(bound: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing, "MAX_CHARACTERS", bound)
     found = place(file_analysis(), SOURCE + "// more\n")
     assert [one.freshness for one in found.findings] == [Freshness.EDITED]
     assert found.stale_samples == found.samples
+
+
+def test_a_text_as_long_as_the_bound_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = SOURCE + "// more\n"
+    monkeypatch.setattr(placing, "MAX_CHARACTERS", len(text))
+    monkeypatch.setattr(placing, "MAX_LINES", text.count("\n") + 1)
+    assert [one.freshness for one in place(file_analysis(), text).findings] == [Freshness.FRESH]
 
 
 def test_of_a_text_too_long_to_compare_every_line_counts_as_edited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
@@ -27,7 +28,8 @@ _SIMILAR: Final = 0.4
 _MAX_GAP: Final = 40
 _MAX_PAIRS: Final = 20_000
 """Pairs of lines whose likeness is looked at, over all gaps; about a tenth of a second."""
-_MAX_WORDS: Final = 60
+_MAX_HEAD: Final = 240
+"""Characters of a line by which its likeness is told."""
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -241,15 +243,14 @@ def _paired(old: Sequence[str], new: Sequence[str], gone: list[int], came: list[
 
 def _words(line: str) -> frozenset[str]:
     """Words and pairs of letters, of a line without white space."""
-    head = line[: _MAX_WORDS * 8]
-    return frozenset(_WORD.findall(head)[:_MAX_WORDS]) | {
-        head[index : index + 2] for index in range(min(len(head) - 1, _MAX_WORDS * 4))
-    }
+    head = line[:_MAX_HEAD]
+    return frozenset(_WORD.findall(head)).union(map("".join, pairwise(head)))
 
 
 def _likeness(first: frozenset[str], second: frozenset[str]) -> float:
     """Share of what both have: the Dice coefficient."""
-    return 2 * len(first & second) / (len(first) + len(second)) if first or second else 0.0
+    shared = first & second
+    return 2 * len(shared) / (len(first) + len(second)) if shared else 0.0
 
 
 def _placed(finding: Finding, lines_today: LineMap, lines: Sequence[str]) -> PlacedFinding:
@@ -280,7 +281,7 @@ def extent(line: str, token: str | None) -> tuple[int, int]:
     """Columns of an expression on a line where it stands there once, else of all that is not white space."""
     if token:
         index = line.find(token)
-        if index >= 0 and line.find(token, index + 1) < 0:
+        if 0 <= index == line.rfind(token):
             return index, index + len(token)
     start = len(line) - len(line.lstrip())
     return start, max(len(line.rstrip()), start)
