@@ -64,7 +64,7 @@ def _just_issued(graph: FunctionGraph, edges: Candidates, before: int) -> Iterab
     """Defs of fixed latency whose results can be missing still, and the cycles since their issue."""
     fixed, passed, reach = graph.fixed_cycles, graph.passed_cycles, graph.longest_fixed_cycles
     start = graph.function.blocks[graph.block_of[before]].start
-    first = bisect_right(passed, passed[before] - reach, start, before + 1)
+    first = bisect_right(passed, passed[before] - reach, start)
     if first > start or not graph.function.blocks[graph.block_of[before]].predecessors:
         definitions = [
             definition for definition in edges.read if first <= definition <= before and fixed[definition][1]

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from tests.assembly import function_of, model, profile_of, program_of
 from tests.blame_rows import assert_conserved, blame_text, blamed, edge_of, rows
+from tests.hand_made import instruction
 
 from gpadvisor.blamer import GPA2021, PAPER, blame
+from gpadvisor.blamer.classify import copies_into_shared
 from gpadvisor.model.blame import DependencyKind, PruneRule
 from gpadvisor.model.program import FunctionKind
 
@@ -42,8 +45,9 @@ def test_long_and_short_scoreboard_are_split_by_reason() -> None:
     result = blame_text(text, {(2, "long_scoreboard"): 60, (2, "short_scoreboard"): 40})
     assert blamed(result, "long_scoreboard") == {0: ("global_memory", 60)}
     assert blamed(result, "short_scoreboard") == {1: ("shared_memory", 40)}
-    only_long = blame_text(text, {(2, "long_scoreboard"): 60})
-    assert edge_of(only_long, 1, 2).pruned_by is PruneRule.REASON
+    only_long = edge_of(blame_text(text, {(2, "long_scoreboard"): 60}), 1, 2)
+    assert only_long.pruned_by is PruneRule.REASON
+    assert only_long.prune_detail == "long_scoreboard is a wait for L1TEX, and LDS does not go there"
 
 
 @pytest.mark.parametrize(
@@ -184,6 +188,37 @@ def test_wait_goes_to_the_producer_whose_latency_runs() -> None:
     result = blame_text(text, {(2, "wait"): 9})
     assert blamed(result, "wait") == {0: ("arithmetic", 9)}
     assert edge_of(result, 0, 2).distance_instructions == 2
+
+
+@pytest.mark.parametrize(("stall", "expected"), [(2, {0: ("arithmetic", 9)}), (3, {1: ("schedule", 9)})])
+def test_a_result_that_is_two_cycles_away_is_waited_for(
+    stall: int, expected: dict[int, tuple[str, int]]
+) -> None:
+    """The next one would have issued a cycle later anyway."""
+    text = f"FADD R0, R1, R2 | S{stall}\nMOV R5, R6 | S5\nFMUL R3, R0, R4"
+    assert blamed(blame_text(text, {(2, "wait"): 9}), "wait") == expected
+
+
+def test_what_waits_for_itself_is_a_pass_of_its_loop_away() -> None:
+    text = "next: LDG.E R0, [R0] | W0 ?0\nIADD3 R4, R4, 0x1, RZ\n@P0 BRA next\nEXIT"
+    result = blame_text(text, {(0, "long_scoreboard"): 30})
+    assert blamed(result, "long_scoreboard") == {0: ("global_memory", 30)}
+    assert edge_of(result, 0, 0).distance_instructions == 3
+
+
+@pytest.mark.parametrize(
+    ("opcode", "modifiers", "expected"),
+    [
+        ("UBLKCP", ("S", "G"), True),
+        ("UBLKCP", ("G", "S"), False),
+        ("LDGSTS", ("E",), True),
+        ("UTMALDG", ("2D",), True),
+        ("UTMASTG", ("2D",), False),
+        ("ST", ("S",), False),
+    ],
+)
+def test_copies_into_shared_memory(opcode: str, modifiers: tuple[str, ...], expected: bool) -> None:
+    assert copies_into_shared(replace(instruction(0, opcode), modifiers=modifiers)) is expected
 
 
 def test_wait_without_a_producer_goes_to_the_stall_count_before() -> None:
