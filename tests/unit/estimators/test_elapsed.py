@@ -8,8 +8,11 @@ from dataclasses import replace
 import pytest
 from tests import hand_made as made
 
+from gpadvisor.estimators.caps import Cap
 from gpadvisor.estimators.elapsed import active_share, elapsed_cycles, whole
-from gpadvisor.model.profile import KernelProfile, MetricValue
+from gpadvisor.estimators.launches import idle_share
+from gpadvisor.estimators.ranges import Range, allow_for_model, cut_by
+from gpadvisor.model.profile import Evidence, KernelProfile, MetricValue
 
 
 def _profile(blocks: int = 1000, sms: int | None = 80, **metrics: MetricValue) -> KernelProfile:
@@ -64,3 +67,26 @@ def test_amdahl_keeps_the_rest() -> None:
     assert whole(2.0, 0.8) == pytest.approx(1 / 0.6)
     assert whole(0.5, 0.5) == pytest.approx(1 / 1.5)
     assert whole(3.0, 1.0) == pytest.approx(3.0)
+
+
+def test_of_one_block_the_share_of_an_sm_without_a_warp_is_known() -> None:
+    found = _profile(1, 80, sm__cycles_active_avg=10.0, sm__cycles_elapsed_max=1000.0)
+    assert idle_share(found) == pytest.approx(0.2)
+    assert idle_share(replace(found, evidence=Evidence.MODELLED)) is None
+    assert idle_share(_profile(0, 80, sm__cycles_active_avg=10.0, sm__cycles_elapsed_max=1000.0)) is None
+
+
+def test_a_cap_at_the_value_itself_lowers_nothing_and_is_not_told() -> None:
+    found = Range(low=1.0, expected=2.0, high=3.0, reasons=[])
+    assert cut_by(found, Cap(2.0, "as it is"), Cap(3.0, "as it is")) is None
+    assert (found.low, found.expected, found.high) == (1.0, 2.0, 3.0)
+    assert cut_by(found, Cap(1.5, "less work"), None) == "expected at most 1.50x: less work"
+    assert (found.low, found.expected, found.high) == (1.0, 1.5, 3.0)
+
+
+def test_a_modelled_low_end_is_lower_than_a_measured_one() -> None:
+    found = Range(low=2.0, expected=2.0, high=3.0, reasons=[])
+    allow_for_model(found, made.context())
+    assert (found.low, found.reasons) == (2.0, [])
+    allow_for_model(found, made.context(evidence=Evidence.MODELLED))
+    assert found.low < 2.0 == found.expected
