@@ -54,7 +54,7 @@ def waits_for_dram(context: KernelContext, profile: KernelProfile, traffic: Traf
     sent = traffic.sent_by_dram(profile)
     if sent is None or sectors <= 0 or not trips:
         return 0.0
-    return 1 - (1 - min(1.0, sent / sectors)) ** max(1.0, sectors / SECTORS_PER_LINE / trips)
+    return 1 - math.pow(1 - min(1.0, sent / sectors), max(1.0, sectors / SECTORS_PER_LINE / trips))
 
 
 def _round_trips(context: KernelContext, profile: KernelProfile) -> float:
