@@ -26,11 +26,10 @@ from gpadvisor.evidence.queries import counted, kernel_function, location_text
 from gpadvisor.model.advice import Match, ParallelTarget, StaticSite
 from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import LoopId
+from gpadvisor.model.machine import GRID_LIMITS
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
 
-_MOST: Final = 65_535
-"""Blocks along the second and the third axis of a grid (CUDA's guide, table of compute capabilities)."""
 _COUNTS_THREADS: Final = ("launch__thread_count", "smsp__thread_inst_executed_per_inst_executed.ratio")
 
 
@@ -42,7 +41,7 @@ def divided(
     divisible = None if function is None else divisible_loop(function, profile, context.blame)
     if function is None or divisible is None or divisible.trips is None:
         return None
-    trips = min(int(divisible.trips), _MOST)
+    trips = min(int(divisible.trips), GRID_LIMITS[1])
     new = shape(context, profile, current.blocks * trips, current.threads)
     if (
         trips < 2

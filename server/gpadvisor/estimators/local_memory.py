@@ -22,9 +22,6 @@ from gpadvisor.model.kind import Kind
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function, FunctionKind
 
-REGISTER_STEP: Final = 8  # registers are given to a warp in units of 256, 8 for each thread
-
-
 _REGISTER_BYTES: Final = 4
 _FEWEST_WARPS: Final = 2  # for each scheduler, so that one can wait
 
@@ -78,10 +75,10 @@ def registers_at_same_occupancy(context: KernelContext, registers: int) -> int |
         return None
     launch = context.profile.launch
     shared = shared_bytes(context.program, context.kernel, context.profile) or 0
-    best = registers
-    for more in range(registers, context.machine.sm.max_registers_per_thread.value + 1, REGISTER_STEP):
+    best, sm = registers, context.machine.sm
+    for more in range(registers, sm.max_registers_per_thread.value + 1, sm.register_step):
         resident = occupancy(
-            context.machine.sm,
+            sm,
             threads_per_block=launch.threads_per_block,
             registers_per_thread=more,
             shared_bytes=shared,
@@ -196,7 +193,8 @@ def allowed_registers(context: KernelContext) -> int:
         return cap
     warps = -(-facts.max_threads_per_block // sm.warp_size.value) * (facts.min_blocks_per_sm or 1)
     registers_per_thread = sm.registers.value // (warps * sm.warp_size.value)
-    return min(cap, max(REGISTER_STEP, registers_per_thread // REGISTER_STEP * REGISTER_STEP))
+    step = sm.register_step
+    return min(cap, max(step, registers_per_thread // step * step))
 
 
 def _registers_full(context: KernelContext) -> bool:

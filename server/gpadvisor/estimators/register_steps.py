@@ -3,17 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import LaunchShape, Step, held_warps, next_block
 from gpadvisor.evidence.measured import registers_per_thread
 from gpadvisor.evidence.queries import counted
 from gpadvisor.model.profile import KernelProfile
-
-_NEAR: Final = 8
-"""Registers of a thread that may be spared: one step of their allocation, 256 for a warp."""
 
 
 def held_by_registers(context: KernelContext, profile: KernelProfile, current: LaunchShape) -> str:
@@ -31,7 +26,9 @@ def near_step(context: KernelContext, profile: KernelProfile, shape: LaunchShape
     registers = registers_per_thread(context.program, context.kernel, profile)
     if step is None or step.registers is None or registers is None or step.shared_bytes is not None:
         return None
-    near = registers - step.registers <= _NEAR and (held is None or held >= constants.MAJORITY * shape.warps)
+    near = registers - step.registers <= context.machine.sm.register_step and (
+        held is None or held >= constants.MAJORITY * shape.warps
+    )
     return step if near and step.blocks >= shape.resident * constants.UNSURE else None
 
 

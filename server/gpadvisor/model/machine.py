@@ -115,6 +115,11 @@ class SmLimits:
     unknown_latency_cycles: Sourced[tuple[int, ...]]  # of an operation that has no row; both least and most
     block_barriers: Sourced[int] | None = None  # of all blocks of an SM; None: no limit
 
+    @property
+    def register_step(self) -> int:
+        """The step in which registers are given to a thread."""
+        return self.register_allocation_unit.value // self.warp_size.value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineModel:

@@ -117,7 +117,7 @@ from gpadvisor.model.stalls import StallClass
 _CODE: Final = "GPA105"
 _TREE: Final = "a barrier of the whole block at a level of a tree"
 _TREE_TITLE: Final = "tree reduction or scan with a barrier of the block at every level"
-_WARP_LEVELS: Final = 5  # of a tree, log2 of the threads of a warp
+_WARP_LEVELS: Final = WARP.bit_length() - 1  # of a tree
 _SINGLE: Final = "barrier of a block that is a single warp by its launch bounds"
 
 

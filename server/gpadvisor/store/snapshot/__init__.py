@@ -164,7 +164,7 @@ def read_snapshot(data: bytes) -> Profile:
 def export_snapshot(path: Path, directory: Path) -> tuple[Path, ...]:
     """Unpack a snapshot into a new or empty directory; return the files written."""
     data = read_bytes(path)
-    if kind_of(data) is ProfileKind.NCU:
+    if kind_of(data) is not ProfileKind.SNAPSHOT:
         raise ProfileFormatError(
             f"{path} is a report, not a snapshot; 'gpadvisor import {path.name}' makes one of it"
         )
