@@ -17,7 +17,7 @@ from gpadvisor.estimators.utilisation import ADU_PIPE, CONSTANT_CACHE, L1_DATA, 
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.lanes import wavefronts
 from gpadvisor.evidence.measured import Values
-from gpadvisor.evidence.queries import by_place, causes, regions, samples
+from gpadvisor.evidence.queries import Mask, by_place, causes, regions, samples
 from gpadvisor.model.advice import Adjustment, Match
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.figures import percent
@@ -38,11 +38,13 @@ def without(
     cure: str,
     advice: str,
     what: str,
+    only: Mask | None = None,
 ) -> Match:
-    """The match of a cure that saves these at the low end, expected, and at the high end."""
+    """The match of a cure that saves these at the low end, expected, and at the high end; of some rows."""
     measured = measured_loads(context)
     full = busiest_after(measured, ())
     rows = by_place(blame, causes(blame), list(gone[-1]))
+    rows = rows if only is None else rows & only
     remaining = [_left(context, removed) for removed in gone]
     is_busy = full is not None and full.unit.percent >= constants.BUSY_PERCENT
     bound = unit_bound(measured, remaining[0], remaining[1], remaining[2], what) if is_busy else None

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpadvisor.evidence.divisions import integer_divisions
 from gpadvisor.evidence.lanes import active_share, around_helpers, condition
+from gpadvisor.evidence.loops import dominates
 from gpadvisor.evidence.measured import Values, executed_warps
 from gpadvisor.evidence.patterns import math_sequences
 from gpadvisor.evidence.queries import kernel_functions
@@ -88,6 +89,28 @@ def idle_threads(
         active=float(np.average(active[positions], weights=executed[positions])),
         shares_of_function=active,
     )
+
+
+def has_another_side(idle: Idle) -> bool:
+    """Whether the threads that a condition keeps out have code of their own; the warp goes through both."""
+    function = idle.function
+    if idle.condition is None:
+        return False
+    blocks = {function.block_of[index] for index in idle.group}
+    for number, block in enumerate(function.blocks):
+        guard = function.instructions[block.end - 1].guard
+        if len(block.successors) < 2 or guard is None:
+            continue
+        if idle.condition not in function.reaching.definitions(block.end - 1, guard.register):
+            continue
+        sides = [
+            any(dominates(function, successor, member) for member in blocks)
+            for successor, _ in block.successors
+            if function.idom[successor] == number
+        ]
+        if sum(sides) > 1:
+            return True
+    return False
 
 
 def _corrections(function: Function) -> set[int]:

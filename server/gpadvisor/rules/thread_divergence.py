@@ -53,7 +53,9 @@ of threads that need not be launched all, and three in four at the low end. Of i
 predicate nothing goes before the high end where the cure is that whole warps skip the code: the compiler
 puts predicates on a few instructions whatever the warps do, and these are issued for no thread, too. Where
 a unit is busy for 60 % of the time or more, its load falls by what these instructions put on it, until
-another unit limits. Where none is, the samples of the divergent branches shrink by the idle share (Eq. 2).
+another unit limits. Where none is, the samples of the divergent branches shrink by the idle share (Eq. 2); of
+threads that their numbers keep out of code with no other side only those that waited for other warps, as
+warps that wait at the same time are done no earlier where they are fewer.
 Of a loop that the data end, the waits for its loads count as those of bfs in the paper's Table III did.
 """
 
@@ -69,11 +71,12 @@ from gpadvisor.estimators.barrier_words import waits_for_levels
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.idle_executions import without
+from gpadvisor.estimators.matched import waiting_for_others
 from gpadvisor.estimators.reduced_loads import executions
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.discarded import Discarded, KeptOut, discarded
-from gpadvisor.evidence.idle_threads import Idle, idle_threads
+from gpadvisor.evidence.idle_threads import Idle, has_another_side, idle_threads
 from gpadvisor.evidence.lanes import (
     Choice,
     are_neighbours,
@@ -146,11 +149,22 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason="a block is one warp: there is no other to skip the code")
     if choice is Choice.EXIT and not is_busy and loads_in_loop(result.function, result.worst):
         return _early_exit(context, blame, result, rows, text)
+    only = None
+    if choice is Choice.SPREAD and not is_busy and not has_another_side(result):
+        only = waiting_for_others(blame)
+        turns = share(blame, rows & only)
+        if turns < constants.NOTABLE:
+            return Rejection(
+                code=_CODE,
+                reason="warps wait there at the same time: with fewer of them none is done earlier, and "
+                f"{percent(turns)} of the samples waited for other warps",
+            )
     cure = _cure(context, blame, result, choice)
     return without(
         context,
         blame,
         _gone(context, result, choice),
+        only=only,
         title="warps execute code that few of their threads need",
         cure=cure,
         advice=_advice(result, cure, threads_per_warp(profile), text),

@@ -164,6 +164,33 @@ def test_branches_cost_their_samples_while_no_unit_is_full() -> None:
     assert estimate.expected == pytest.approx(500 / (500 - 200 * 0.75 * 0.75), rel=0.03)
 
 
+ONE_SIDE = """
+    S2R R0, SR_TID.X // 5
+    LOP3.LUT R4, R0, 0x7, RZ, 0xc0, !PT // 6
+    test| ISETP.NE.AND P0, PT, R4, RZ, PT // 7
+    @P0 BRA end // 7
+    then| FMUL R8, R8, R9 // 8
+    thens| FADD R8, R8, R9 // 8
+    end:
+    after| FADD R8, R8, R11 // 12
+    EXIT
+"""
+
+
+def test_warps_that_wait_at_the_same_time_are_done_no_earlier_where_they_are_fewer() -> None:
+    """As in HeCBench's jaccard: one thread in eight works, and with these in one warp it took longer."""
+    found = OPTIMIZER.match(_context(ONE_SIDE, {ISSUE: 30.0}, active=4))
+    assert isinstance(found, Rejection)
+    assert "wait there at the same time" in found.reason
+    assert isinstance(OPTIMIZER.match(_context(ONE_SIDE, {ISSUE: 80.0}, active=4)), Match)
+
+
+def test_of_two_sides_a_warp_goes_through_both() -> None:
+    text = BRANCHES.replace("R4, R5, PT // 7", "R4, 0x1, PT // 7")
+    numbers = "S2R R0, SR_TID.X\nLOP3.LUT R4, R0, 0x1, RZ, 0xc0, !PT\n"
+    assert isinstance(OPTIMIZER.match(_context(numbers + text, {ISSUE: 30.0}, active=16)), Match)
+
+
 def test_short_blocks_are_no_divergence() -> None:
     found = OPTIMIZER.match(_context(BRANCHES, {ISSUE: 80.0}, block=8, active=8))
     assert isinstance(found, Rejection)
