@@ -257,6 +257,17 @@ def test_a_small_array_gets_a_copy_for_each_block() -> None:
     assert found.adjustments[0].expected == pytest.approx(1 - 256 * 125 / (32 * 32000))
 
 
+@pytest.mark.parametrize(("blocks", "worth"), [(7, False), (8, True)])
+def test_without_samples_a_copy_is_worth_it_from_eight_elements_for_each_word(
+    blocks: int, worth: bool
+) -> None:
+    context = _by_data(".U8", sectors=28)
+    assert context.profile is not None
+    launch = replace(context.profile.launch, grid=(blocks, 1, 1))
+    unsampled = replace(context, blame=None, profile=replace(context.profile, launch=launch))
+    assert isinstance(OPTIMIZER.match(unsampled), Match) is worth
+
+
 SLICE = "lts__d_atomic_input_cycles_active"
 OF_PEAK = "pct_of_peak_sustained_elapsed"
 SENT = "lts__t_sectors_srcunit_tex_op_red.sum"

@@ -166,12 +166,12 @@ def _text(payload: memoryview, index: int, size: int | None = None) -> str:
 
 
 def _process(process: Process, payload: memoryview) -> None:
-    row = layout.PROCESS.unpack_from(payload)
-    process.cupti_version, process.driver_version, process.mode = row[5:8]
-    process.forked, process.late = row[8] == 1, row[9] == 1
+    *_, cupti, driver, mode, forked, late, command, host, executable = layout.PROCESS.unpack_from(payload)
+    process.cupti_version, process.driver_version, process.mode = cupti, driver, mode
+    process.forked, process.late = forked == 1, late == 1
     index = layout.PROCESS.size
     texts = []
-    for size in row[10:13]:
+    for size in (command, host, executable):
         texts.append(_text(payload, index, size))
         index += size
     process.command, process.host, process.executable = texts
@@ -183,8 +183,8 @@ def _note(process: Process, payload: memoryview) -> None:
 
 
 def _device(process: Process, payload: memoryview) -> None:
-    row = layout.DEVICE.unpack_from(payload)
-    process.devices[row[0]] = DeviceRow._make((*row[1:10], _text(payload, layout.DEVICE.size, row[10])))
+    device, *numbers, size, _ = layout.DEVICE.unpack_from(payload)
+    process.devices[device] = DeviceRow._make((*numbers, _text(payload, layout.DEVICE.size, size)))
 
 
 def _context(process: Process, payload: memoryview) -> None:
@@ -213,8 +213,8 @@ def _name(process: Process, payload: memoryview) -> None:
 
 
 def _launch(process: Process, payload: memoryview) -> None:
-    row = layout.LAUNCH.unpack_from(payload)
-    process.launches.append(LaunchRow._make((*row[:9], row[9:12], row[12:15], row[15])))
+    *call, x, y, z, block_x, block_y, block_z, shared, _ = layout.LAUNCH.unpack_from(payload)
+    process.launches.append(LaunchRow._make((*call, (x, y, z), (block_x, block_y, block_z), shared)))
 
 
 def _failed(process: Process, payload: memoryview) -> None:
