@@ -32,6 +32,8 @@ nvcuda::wmma::mma_sync(sum, a, b, sum);
 
 ## When this advice is wrong
 
+A matrix times a vector uses each element of the matrix once: where each thread loads its own and computes a
+factor of it, beside a vector in shared memory, nothing is said.
 Where inputs must not be rounded to fewer bits: TF32 has 10 bits of mantissa, `float` 23. Double precision is
 fast on the tensor cores of data center GPUs only.
 
@@ -49,6 +51,7 @@ import numpy as np
 from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.notes import no_estimate
+from gpadvisor.evidence.accesses import is_global, is_shared
 from gpadvisor.evidence.products import ProductLoop, product_loops, times_loaded
 from gpadvisor.evidence.queries import (
     Mask,
@@ -105,6 +108,12 @@ def _match(context: KernelContext) -> Match | Rejection:
             reason=f"the products at {line_text(loop.function, loop.products[0])} have "
             f"{percent(share(blame, rows))} of the samples, or are none of matrices",
         )
+    if _has_factors_of_its_own(loop):
+        return Rejection(
+            code=_CODE,
+            reason=f"a factor of the products at {line_text(loop.function, loop.products[0])} each thread "
+            "computes from what it loads for itself: a matrix times a vector, no two matrices",
+        )
     kind = _kind(loop)
     features = code_form(context.machine.arch).features
     if _NEEDED[kind] not in features:
@@ -120,6 +129,14 @@ def _match(context: KernelContext) -> Match | Rejection:
         ),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
     )
+
+
+def _has_factors_of_its_own(loop: ProductLoop) -> bool:
+    """Whether one factor comes from shared memory, and the other from memory that fills no tile."""
+    accesses = [loop.function.instructions[index] for index in loop.indices]
+    own = any(is_global(access) and access.info.opclass is OpcodeClass.LOAD for access in accesses)
+    fills = any(is_shared(access) and access.info.opclass is OpcodeClass.STORE for access in accesses)
+    return loop.from_shared and loop.sums is None and own and not fills
 
 
 def _kind(loop: ProductLoop) -> str:

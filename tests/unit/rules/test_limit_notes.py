@@ -60,6 +60,43 @@ def test_a_product_of_vectors_is_none_of_matrices() -> None:
     assert isinstance(tensor_cores.OPTIMIZER.match(_product("FFMA", "sm_80", times=1)), Rejection)
 
 
+UNPACKED = """
+    fill| STS [R20], R2 // 7
+    again:
+    load| LDG.E R12, [R4.64] // 9
+    left| LDS R8, [R21] // 9
+    LOP3.LUT R13, R12, 0x7, RZ, 0xc0, !PT // 9
+    right| I2FP.F32.U32 R9, R13 // 9
+    use| FFMA R10, R8, R9, R10 // 9
+    @P0 BRA again // 8
+    store| STG.E [R6.64], R10 // 11
+    EXIT
+"""
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_a_matrix_of_which_each_thread_unpacks_its_own_column_meets_a_vector(filled: bool) -> None:
+    """As in HeCBench's quant3MatMul; where the loop fills a tile with what it loads, threads may share it."""
+    text = (
+        UNPACKED.replace("// 9\n    @P0", "// 9\n    kept| STS [R22], R12 // 9\n    @P0")
+        if filled
+        else UNPACKED
+    )
+    passes = (16000, 512000)
+    context = context_of(
+        listing(text, "sm_80"),
+        [Row("mio_throttle", "left", 600, 500), Row("selected", "use", 400)],
+        counts={
+            **dict.fromkeys(("fill", *(("kept",) if filled else ())), (1000, 32000)),
+            **dict.fromkeys(("load", "left", "right", "use"), passes),
+        },
+    )
+    found = tensor_cores.OPTIMIZER.match(context)
+    assert isinstance(found, Match) is filled
+    if isinstance(found, Rejection):
+        assert "a matrix times a vector" in found.reason
+
+
 def test_notes_have_no_estimate() -> None:
     findings, _ = evaluate(_product("FFMA", "sm_80"), [tensor_cores.OPTIMIZER])
     assert [one.estimate for one in findings] == [None]
