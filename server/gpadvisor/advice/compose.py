@@ -49,7 +49,7 @@ def by_time(kernels: Iterable[KernelAdvice]) -> tuple[KernelAdvice, ...]:
     return tuple(sorted(kernels, key=_rank))
 
 
-def _rank(kernel: KernelAdvice) -> tuple[float, int, str]:
-    """By share of GPU time, then in launch order."""
+def _rank(kernel: KernelAdvice) -> tuple[float, float, int, str]:
+    """By share of GPU time, else by what one launch takes in the model, then in launch order."""
     index = 0 if kernel.launch is None else kernel.launch.index
-    return -(kernel.time_share or 0.0), index, kernel.name
+    return -(kernel.time_share or 0.0), -(kernel.duration_ns or 0.0), index, kernel.name

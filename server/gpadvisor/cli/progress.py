@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
 import threading
 import time
@@ -75,7 +76,9 @@ class TerminalProgress:
         if self._stage is None or time_now - self._start < QUIET_SECONDS:
             return
         seconds = int(time_now - self._since)
-        line = f"gpadvisor: {self._stage} ..."[:68] + (f" {seconds} s" if seconds >= _COUNTED_SECONDS else "")
+        passed = f" {seconds} s" if seconds >= _COUNTED_SECONDS else ""
+        columns = min(80, shutil.get_terminal_size().columns) - 1  # the last one would begin a line
+        line = f"gpadvisor: {self._stage} ..."[: max(1, columns - len(passed))] + passed
         sys.stderr.write("\r" + line.ljust(self._shown))
         sys.stderr.flush()
         self._shown = len(line)

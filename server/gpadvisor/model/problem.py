@@ -41,6 +41,7 @@ class ProblemCode(Kind):
     DAMAGED_CUBIN = "damaged_cubin"
     DEBUG_BUILD = "debug_build"  # compiled with -G
     COMPILE_ASSUMPTION = "compile_assumption"
+    COMPILE_DATABASE = "compile_database"  # cannot be read, or is of no use for the source
     REDUCED_SOURCE = "reduced_source"  # compiled without headers that are missing, or without host code
     MIXED_CONFIGURATIONS = "mixed_configurations"  # samples of launches that differ, not told apart
     UNFINISHED_COLLECTION = "unfinished_collection"  # the application ended before its collection did

@@ -67,7 +67,12 @@ def open_code(path: Path, request: Request, progress: Progress, cache: Cache) ->
         reduced = [problem.message for problem in problems if problem.code is ProblemCode.REDUCED_SOURCE]
         if reduced and b"__global__" in read_file(path, max_bytes=_MAX_SOURCE_BYTES):
             raise SourceError(f"{reduced[0]}, which is what makes its kernels out of templates") from error
-        sentence = f"no kernel is left: {reduced[0]}" if reduced else str(error)
+        sentence = (
+            f"no kernel is left: {reduced[0]}; correct it, or its flags in compile_commands.json "
+            "or gpadvisor.toml"
+            if reduced
+            else str(error)
+        )
         raise NoDeviceCodeError(f"{path}: {sentence}") from error
     except CubinError as error:
         raise type(error)(f"{path}: {error}") from error

@@ -243,6 +243,7 @@ _SENTENCES: Final[dict[ProblemCode, Sentence]] = {
     ProblemCode.NO_DISASSEMBLY: lambda advice, kernels: (
         f"Machine code not read{_in(advice, kernels)}: gpadvisor doctor says what is missing."
     ),
+    ProblemCode.COMPILE_DATABASE: _message(ProblemCode.COMPILE_DATABASE),
     ProblemCode.REDUCED_SOURCE: _message(ProblemCode.REDUCED_SOURCE),
     ProblemCode.UNCOVERED_TIME: _message(ProblemCode.UNCOVERED_TIME),
     ProblemCode.COLLECTION_LIMITED: _message(ProblemCode.COLLECTION_LIMITED),

@@ -87,10 +87,11 @@ def families(advice: Advice) -> tuple[Family, ...]:
         Family(kernels=tuple(kernels), entries=tuple(sorted(by_owner[name], key=_first)))
         for name, kernels in groups.items()
     ]
+    modelled = sum(_one_launch(family) for family in result)
     numbers = itertools.count(1)
     numbered = [
         replace(family, entries=tuple(replace(entry, number=next(numbers)) for entry in family.entries))
-        for family in sorted(result, key=_order)
+        for family in sorted(result, key=lambda family: _order(family, modelled))
     ]
     held: dict[int, list[int]] = {}
     for family in numbered:
@@ -104,12 +105,22 @@ def _first(entry: NumberedSuggestion) -> tuple[bool, float]:
     return not entry.suggestion.leads, -saved(entry)
 
 
-def _order(family: Family) -> tuple[float, float]:
-    """Most saved first, all of it where what leads has no figure; else what takes most of the time."""
+def _order(family: Family, modelled: float) -> tuple[float, float]:
+    """Most saved first, all of it where what leads has no figure; else what takes most of the time.
+
+    Of simulated kernels no share of a run is known: theirs is of one launch each, ``modelled`` altogether.
+    """
     first = next((entry.suggestion for entry in family.entries), None)
     open_end = first is not None and first.leads and first.speedup is None
-    saved = (family.share or 0.0) if open_end else family.saved
-    return -saved if saved >= SMALL_SHARE else 0.0, -(family.share or 0.0)
+    of_launches = _one_launch(family) / modelled if modelled and family.share is None else 1.0
+    share = of_launches if modelled and family.share is None else family.share or 0.0
+    saved = share if open_end else family.saved * of_launches
+    return -saved if saved >= SMALL_SHARE else 0.0, -share
+
+
+def _one_launch(family: Family) -> float:
+    """What one launch of each of its kernels takes, where no share of a run is known."""
+    return sum(kernel.duration_ns or 0.0 for kernel in family.kernels if kernel.time_share is None)
 
 
 def _elsewhere(family: Family, held: Mapping[int, Sequence[int]]) -> tuple[int, ...]:

@@ -24,6 +24,13 @@ _ELF_MACHINE_CUDA: Final = 190
 _HOST_ELF: Final = (
     "is an ELF file of the host, not a profile; profile it, or extract its cubins with cuobjdump -xelf all"
 )
+_FAT_BINARY: Final = (
+    "is a fat binary, not a profile; extract its cubins with cuobjdump -xelf all, "
+    "or, where it holds PTX alone, build it for an architecture (-arch=sm_90)"
+)
+_PTX: Final = (
+    "is PTX, which is no machine code yet; give the cubin that ptxas -arch=sm_90 -lineinfo makes of it"
+)
 _FOREIGN: Final = (
     (b"SQLite format 3\x00", f"is an SQLite database, such as Nsight Systems exports; {_COLLECT}"),
     (b"\x1f\x8b", "is a gzip file; unpack it with gunzip and give the report inside"),
@@ -34,7 +41,7 @@ _FOREIGN: Final = (
     (b"CUPS", f"is a raw CUPTI sampling file, which is not read; {_COLLECT}"),
     (b"Nsight", f"is an Nsight Systems report, which holds no PC samples; {_COLLECT}"),
     (b"NVDA", f"is a file of another NVIDIA tool; {_COLLECT}"),
-    (b"\x50\xed\x55\xba", "is a fat binary, not a profile; extract the cubin with cuobjdump -xelf all"),
+    (b"\x50\xed\x55\xba", _FAT_BINARY),
     (b"version https://git-lfs", "is a Git LFS pointer, not the file itself; fetch it with git lfs pull"),
 )
 
@@ -61,6 +68,8 @@ def _what(data: bytes) -> str:
         return "is cut short inside its first bytes; copy or collect it again"
     head = data[:4096]
     if not any(byte < 9 or 13 < byte < 32 for byte in head):
+        if b"\n.version " in head and b"\n.target " in head:
+            return _PTX
         return f"is text, not a profile (exported CSV has no machine code); {_COLLECT}"
     return f"is of no known profile format; {_COLLECT}"
 

@@ -111,7 +111,8 @@ def _command(path: Path, settings: CompileSettings) -> tuple[CompileCommand, Com
     )
     problems: list[Problem] = []
     if wrong is not None:
-        problems.append(_assumption(f"{wrong}; {path.name} was compiled with the flags of the settings"))
+        sentence = f"{wrong}; {path.name} was compiled with the flags of the settings"
+        problems.append(Problem(ProblemCode.COMPILE_DATABASE, sentence))
     if command is None:
         command = reduce_command(settings.flags, source.parent, trusted=settings.trusted)
     problems += [_assumption(f"{path.name}: {note}") for note in command.notes]

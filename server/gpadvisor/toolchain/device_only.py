@@ -163,7 +163,8 @@ class _Reduction:
         if lines and self._by_nvrtc:
             without.append("its host functions")
         elif lines:
-            without.append(f"{lines} {'line' if lines == 1 else 'lines'} of host code that do not compile")
+            cut = "line of host code that does" if lines == 1 else "lines of host code that do"
+            without.append(f"{lines} {cut} not compile")
         result = []
         if without:
             left_out = f"without {' and without '.join(without)}"

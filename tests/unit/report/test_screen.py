@@ -349,6 +349,24 @@ def test_what_takes_the_time_leads_where_next_to_nothing_is_saved_elsewhere() ->
     assert found[0].entries[0].number == 1
 
 
+@pytest.mark.parametrize("estimated", [True, False])
+def test_of_kernels_that_were_simulated_the_one_whose_launch_takes_longest_leads(estimated: bool) -> None:
+    """As distances of 50 cities, of a microsecond, which stood before tours of a thousand."""
+    small, large = kernels(2, suggestions=1)
+    much = replace(small.suggestions[0], speedup=values.estimate(1.5, 2.0, 3.0, None))
+    speedup = values.estimate(1.1, 1.2, 1.3, None) if estimated else None
+    less = replace(large.suggestions[0], speedup=speedup, program_speedup=None)
+    first = replace(small, suggestions=(much,), time_share=None, duration_ns=900.0)
+    second = replace(large, suggestions=(less,), time_share=None, duration_ns=900_000.0)
+    assert [one.head.name for one in families(values.advice(first, second))] == [second.name, first.name]
+
+
+def test_a_database_of_the_build_that_cannot_be_read_is_said_first() -> None:
+    problem = Problem(ProblemCode.COMPILE_DATABASE, "build/compile_commands.json cannot be read (no list)")
+    text = render_text(replace(values.advice(*kernels(1)), problems=(problem,)))
+    assert "! build/compile_commands.json cannot be read (no list)." in text
+
+
 def test_what_takes_next_to_nothing_is_counted_only() -> None:
     """As a reduction with 0.1 % of the time whose two findings stood before the kernel with 51 %."""
     small, large = kernels(2, suggestions=1)

@@ -34,7 +34,8 @@ def _zip() -> bytes:
         (b"a,b,c\n1,2,3\n", "text", "Nsight Compute report"),
         (bytes(range(256)), "no known profile format", "Nsight Compute report"),
         (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS", "git lfs pull"),
-        (b"\x50\xed\x55\xba" + bytes(40), "fat binary", "cuobjdump"),
+        (b"\x50\xed\x55\xba" + bytes(40), "fat binary", "-arch=sm_90"),
+        (b"//\n// by NVVM\n\n.version 9.0\n.target sm_90\n.address_size 64\n", "is PTX", "ptxas -arch="),
     ],
 )
 def test_foreign_files(data: bytes, kind: str, step: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from gpadvisor.cubin import read_cubin, section_lines
 from gpadvisor.errors import ToolFailedError
+from gpadvisor.model.problem import ProblemCode
 from gpadvisor.toolchain import CompileError, compile_source, find_tools, nvrtc
 from gpadvisor.toolchain import compile as compiling
 from gpadvisor.toolchain.compile_job import CompileSettings
@@ -98,6 +99,15 @@ def test_how_much_of_the_host_code_was_left_out_is_said(tmp_path: Path, compiler
     words = said(path)[1]
     left_out = "2 lines of host code that do not compile" if compiler == "nvcc" else "its host functions"
     assert words == f"k.cu was compiled without {left_out}"
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_damaged_database_is_a_problem_of_its_own(tmp_path: Path) -> None:
+    path = project(tmp_path, k=KERNEL)
+    (tmp_path / "compile_commands.json").write_text('{"a": 1')
+    problem = compile_source(path, arch="sm_80").problems[0]
+    assert problem.code is ProblemCode.COMPILE_DATABASE
+    assert problem.message.endswith("; k.cu was compiled with the flags of the settings")
 
 
 @pytest.mark.usefixtures("compiler")
