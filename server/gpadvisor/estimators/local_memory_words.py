@@ -38,7 +38,7 @@ def local_advice(context: KernelContext, places: LocalPlaces) -> str:
     if LocalKind.BY_DATA in kinds:
         parts.append(
             "An array of the thread is indexed with values that were loaded, so that no unrolling makes "
-            f"registers of it. {_by_data_cure(context)}"
+            f"registers of it. {_by_data_cure(context)}".rstrip()
         )
     if LocalKind.PARAMETER in kinds:
         parts.append(
