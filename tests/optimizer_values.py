@@ -65,7 +65,7 @@ from gpadvisor.sass import SassLine, decode
 FILE = "kernel.cu"
 _LINE = re.compile(
     r"^(?:(?P<tag>\w+)\| )?(?P<guard>@!?U?P\d )?(?P<opcode>[A-Z][\w.]*) ?(?P<operands>[^/]*?)"
-    r"(?:\s*// (?P<line>\d+)(?: in (?P<inlined>\w+))?)?$"
+    r"(?: W(?P<sets>\d))?(?: \?(?P<waits>\d))?(?:\s*// (?P<line>\d+)(?: in (?P<inlined>\w+))?)?$"
 )
 _NO_BARRIERS = 7 << 46 | 7 << 49 | 2 << 41
 """Control bits of an instruction that sets no scoreboard and stalls two cycles."""
@@ -145,7 +145,12 @@ def _function(part: _Text, number: int, arch: str, ids: Mapping[str, FunctionId]
         guard = match["guard"]
         bits = 7 if guard is None else int(guard.strip()[-1]) | (8 if "!" in guard else 0)
         lines.append(SassLine(None if guard is None else guard.strip(), match["opcode"], operands))
-        code += struct.pack("<QQ", bits << 12, _NO_BARRIERS)
+        control = _NO_BARRIERS
+        if match["sets"]:
+            control ^= (7 ^ int(match["sets"])) << 46
+        if match["waits"]:
+            control |= 1 << 52 + int(match["waits"])
+        code += struct.pack("<QQ", bits << 12, control)
     instructions, problems = decode(arch, code, lines)
     assert not problems, problems
     graph = _graph(instructions_targets(instructions))

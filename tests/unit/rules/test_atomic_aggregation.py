@@ -277,8 +277,8 @@ ELAPSED = "sm__cycles_elapsed.max"
 def _in_one_slice(most: float = 80.0, mean: float = 1.0, **more: float) -> KernelContext:
     """A loop that counts bytes in device memory: the loads wait, the operations hold them."""
     code = listing(
-        "LDC.64 R10, c[0x0][0x168] // 18\nS2R R8, SR_TID.X // 18\nload| LDG.E.U8 R2, [R8.64] // 19\n"
-        "to| IMAD.WIDE.U32 R4, R2, 0x4, R10 // 19\nadd| RED.E.ADD.STRONG.GPU [R4.64], R3 // 20\nEXIT"
+        "LDC.64 R10, c[0x0][0x168] // 18\nS2R R8, SR_TID.X // 18\nload| LDG.E.U8 R2, [R8.64] W0 // 19\n"
+        "to| IMAD.WIDE.U32 R4, R2, 0x4, R10 ?0 // 19\nadd| RED.E.ADD.STRONG.GPU [R4.64], R3 // 20\nEXIT"
     )
     counted = {SLICE + ".max." + OF_PEAK: most, SLICE + ".avg." + OF_PEAK: mean, L2: 2.0, ISSUE: 0.1}
     return context_of(
@@ -342,7 +342,7 @@ def test_a_float_takes_a_slice_three_cycles() -> None:
 def test_one_thread_of_each_warp_leaves_the_block_to_add_up() -> None:
     """As sums of warps that meet in four words: nothing waits for the operations, all loads behind them."""
     code = listing(
-        "load| LDG.E R2, [R8.64] // 18\nto| FADD R2, R2, R3 // 19\n"
+        "load| LDG.E R2, [R8.64] W0 // 18\nto| FADD R2, R2, R3 ?0 // 19\n"
         "add| RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R4.64], R2 // 20\nEXIT"
     )
     context = context_of(
