@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from gpadvisor.analyzer.scoreboards import waits_for
 from gpadvisor.blamer import DEFAULT_RULES, GPA2021, PAPER, blame
 from gpadvisor.cubin import read_cubin
 from gpadvisor.errors import UnknownArchitectureError
-from gpadvisor.model.blame import NO_INDEX, Role
+from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 from gpadvisor.store import load_profile
@@ -37,6 +38,7 @@ pytestmark = [
 ]
 
 
+@lru_cache(maxsize=4)  # as many as the checks run on
 def kernels(report: Path) -> list[tuple[KernelProfile, Program]]:
     """Every launch that has samples and code, with the program of what was sampled."""
     profile = load_profile(report)
@@ -59,15 +61,24 @@ def table(program: Program) -> machine.MachineModel:
         pytest.skip(str(error))
 
 
+@lru_cache(maxsize=4)
+def blamed(report: Path) -> list[tuple[KernelProfile, Program, Blame]]:
+    """The same, with what is blamed by default."""
+    return [
+        (kernel, program, blame(program, kernel, table(program), DEFAULT_RULES))
+        for kernel, program in kernels(report)
+    ]
+
+
 def test_nothing_is_lost(report: Path) -> None:
-    for kernel, program in kernels(report):
-        for rules in (DEFAULT_RULES, PAPER, GPA2021):
+    for kernel, program, result in blamed(report):
+        assert_conserved(program, kernel, result)
+        for rules in (PAPER, GPA2021):
             assert_conserved(program, kernel, blame(program, kernel, table(program), rules))
 
 
 def test_a_scoreboard_stall_sits_on_an_instruction_that_waits(report: Path) -> None:
-    for kernel, program in kernels(report):
-        result = blame(program, kernel, table(program))
+    for _, program, result in blamed(report):
         names = [one.name for one in result.reasons]
         for name in ("long_scoreboard", "short_scoreboard"):
             if name not in names:
@@ -90,15 +101,14 @@ def _waits(function: Function, index: int) -> bool:
 
 
 def test_little_stays_unattributed(report: Path) -> None:
-    for kernel, program in kernels(report):
-        table_ = blame(program, kernel, table(program)).rows
-        lost = int(table_.samples[table_.role == Role.UNATTRIBUTED.value].sum())
+    for kernel, _, result in blamed(report):
+        rows = result.rows
+        lost = int(rows.samples[rows.role == Role.UNATTRIBUTED.value].sum())
         assert lost <= 0.01 * kernel.total_samples or kernel.total_samples < _FEW, kernel.launch.demangled
 
 
 def test_scoreboard_stalls_find_their_sources(report: Path) -> None:
-    for kernel, program in kernels(report):
-        result = blame(program, kernel, table(program))
+    for _, _, result in blamed(report):
         for reason in ("long_scoreboard", "short_scoreboard"):
             names = [one.name for one in result.reasons]
             mine = (result.rows.reason == names.index(reason)) if reason in names else False
@@ -108,8 +118,8 @@ def test_scoreboard_stalls_find_their_sources(report: Path) -> None:
 
 
 def test_pruning_raises_the_single_dependency_coverage(report: Path) -> None:
-    for kernel, program in kernels(report):
-        coverage = blame(program, kernel, table(program)).coverage
+    for _, _, result in blamed(report):
+        coverage = result.coverage
         assert coverage.before is not None
         assert coverage.after is not None
         assert coverage.after >= coverage.before
