@@ -222,8 +222,6 @@ def test_a_collection_is_below_its_own_call_paths(
 
     In continuous mode samples are of the kernel, in serialized mode of a launch, one of which stands for all.
     """
-    if mode == 2 and not timed:
-        pytest.skip("launches of their own are divided by time alone")
     assert launch.cubin is not None
     reasons = sorted({reason for _, _, reason in launch.samples})
     places = list(launch.samples.items())

@@ -112,9 +112,10 @@ def _order(family: Family, modelled: float) -> tuple[float, float]:
     """
     first = next((entry.suggestion for entry in family.entries), None)
     open_end = first is not None and first.leads and first.speedup is None
-    of_launches = _one_launch(family) / modelled if modelled and family.share is None else 1.0
-    share = of_launches if modelled and family.share is None else family.share or 0.0
-    saved = share if open_end else family.saved * of_launches
+    of_run, share = 1.0, family.share or 0.0
+    if modelled and family.share is None:
+        of_run = share = _one_launch(family) / modelled
+    saved = share if open_end else family.saved * of_run
     return -saved if saved >= SMALL_SHARE else 0.0, -share
 
 
