@@ -9,6 +9,8 @@ import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from gpadvisor.store.collection import layout
 from gpadvisor.store.collection.layout import RecordKind
 
@@ -101,7 +103,8 @@ def kernel(
     graph: int = 0,
 ) -> bytes:
     row = (correlation, device, context, 7, 1000, 1000 + nanoseconds, name_of(text), 0, graph, 32)
-    return record(RecordKind.KERNEL, layout.KERNEL.pack(*row, *grid, *block, 0, 0, 0, 1024, 64, 0, 0, 0))
+    fields = (*row, grid, block, (0, 0, 0), 1024, 64, 0, 0, 0)
+    return record(RecordKind.KERNEL, np.array(fields, layout.KERNEL).tobytes())
 
 
 def launch(

@@ -34,9 +34,10 @@ def at_half_rate(
     """Utilisations with the tensor pipe as full as it is, its metric under the factor that was applied."""
     factor = _factor(program, profile)
     by_operations = sum(
-        profile.metric(name) or 0.0
+        percent
         for name in profile.metrics
         if name.startswith(_OPERATIONS) and _IN_32_BITS in name and name.endswith(_PERCENT)
+        if (percent := profile.metric(name)) is not None
     )
     counted = max((unit.percent for unit in measured if unit.name == TENSOR), default=0.0)
     if factor < constants.HALF_RATE or 0 < by_operations < sqrt(factor) * counted:

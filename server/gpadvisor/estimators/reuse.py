@@ -168,7 +168,8 @@ def _share_of_accesses(context: KernelContext, profile: KernelProfile, loop: Pro
         for index, instruction in enumerate(function.instructions):
             if executed is not None and instruction.info.pipe is Pipe.LSU:
                 total += float(executed[index])
-                inside += float(executed[index]) if function is loop.function and index in fills else 0.0
+                if function is loop.function and index in fills:
+                    inside += float(executed[index])
     return inside / total if total else 1.0
 
 

@@ -39,6 +39,7 @@ from gpadvisor.pipeline.opening import compile_settings
 from gpadvisor.pipeline.programs import kernel_program, kernel_sections, open_cubin
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.same_work import same_work
+from gpadvisor.pipeline.sources.local import read_source
 from gpadvisor.rules import BY_CODE
 from gpadvisor.simulator import SimulationConfig, simulate
 from gpadvisor.source.barriers import without_barriers
@@ -65,6 +66,11 @@ class _Case:
         """The simulated duration of the kernel as it is; None where it was cut off."""
         profile = self.kernel.context.profile
         return None if profile is None else profile.launch.duration_ns
+
+    def source(self) -> str | None:
+        """The text of the source; None where it cannot be read or is unreasonably large."""
+        data = read_source(self.path)
+        return None if data is None else data.decode("utf-8", "replace")
 
     def speedup(self, program: Program, config: SimulationConfig, text: str) -> float | None:
         """Time now over the time of a changed program or launch; None where that does not run to its end."""
@@ -267,7 +273,8 @@ def _removed_barriers(case: _Case, finding: EstimatedMatch, estimate: Estimate) 
     lines = [entry.location.line for entry in entries if entry is not None and entry.location.file in names]
     if len(lines) < len(entries):
         return None  # in a header, which is not edited
-    text = without_barriers(case.path.read_bytes().decode("utf-8", "replace"), lines)
+    source = case.source()
+    text = None if source is None else without_barriers(source, lines)
     try:
         program = None if text is None else _compiled(case, text, None)
     except GpadvisorError:
@@ -331,7 +338,9 @@ def _changed(case: _Case, code: str, kind: SiteKind | None = None) -> _Changed |
     suggestion = next((candidate for candidate in told if candidate.code == code), None)
     if suggestion is None or input_kind(case.path) is not InputKind.SOURCE:
         return None
-    text, flag = case.path.read_bytes().decode("utf-8", "replace"), flag_of(code)
+    text, flag = case.source(), flag_of(code)
+    if text is None:
+        return None
     fixes = () if flag is not None else tuple(_fixes(case, suggestion, text, kind))
     if flag is None and not fixes:
         return None

@@ -128,6 +128,13 @@ def test_a_unit_is_expected_to_get_as_full_as_units_get() -> None:
         assert cap.speedup == pytest.approx(expected)
 
 
+def test_a_cap_says_what_is_left_of_the_unit_in_whole_percents() -> None:
+    full = utilisations(made.profile({f"dram__throughput{PCT}": 90.0}))
+    cap = cap_speedup(full, (ReducedLoad(resource="DRAM", remaining=0.414, remaining_best=0.414),), best=True)
+    assert cap is not None
+    assert cap.reason.endswith("), of which 41 % would be left")
+
+
 def test_use_above_the_peak_caps_at_one() -> None:
     cap = cap_speedup(utilisations(made.profile({f"dram__throughput{PCT}": 104.0})), (), best=False)
     assert cap is not None

@@ -66,6 +66,7 @@ def test_a_full_l1_with_few_requests_is_scattered_accesses() -> None:
     """As a product of matrices with L1 at 99 % and requests at 17 %, of which nothing was told."""
     found = _match(ROWS)
     assert isinstance(found, Match)
+    assert found.counted  # what stands before estimates that nothing counted
     assert found.title == (
         "global accesses of a warp are scattered over too many sectors: "
         "L1 takes 11.6 passes for a request of a warp, 1.0 are needed"

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import pytest
+from tests import hand_made as made
 from tests.optimizer_values import context_of, listing
 
-from gpadvisor.estimators.traffic_loads import loads_left
+from gpadvisor.estimators.traffic_loads import full_unit, loads_left
 from gpadvisor.evidence.traffic import kernel_traffic
 
 SECTORS = "memory_l2_theoretical_sectors_global"
@@ -32,6 +33,22 @@ def _left(
     traffic = kernel_traffic(context.program, context.kernel, context.profile)
     assert traffic is not None
     return {one.resource: one.remaining for one in loads_left(context.profile, traffic)}
+
+
+@pytest.mark.parametrize(
+    ("units", "full"),
+    [
+        ({"l1tex__throughput": 95.0}, "L1"),  # nothing counted its parts
+        ({"l1tex__throughput": 95.0, "l1tex__data_pipe_lsu_wavefronts": 82.0}, "L1 data"),
+        ({"l1tex__throughput": 95.0, "l1tex__data_pipe_lsu_wavefronts": 60.0}, None),
+        ({"lts__t_sectors": 85.0, "l1tex__throughput": 60.0}, "L2"),
+    ],
+)
+def test_the_full_unit_is_a_part_of_l1_where_parts_were_counted(
+    units: dict[str, float], full: str | None
+) -> None:
+    unit = full_unit(made.profile({name + PERCENT: percent for name, percent in units.items()}))
+    assert (None if unit is None else unit.name) == full
 
 
 def test_scattered_stores_fill_the_way_to_l2() -> None:

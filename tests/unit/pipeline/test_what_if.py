@@ -20,6 +20,7 @@ from gpadvisor.pipeline.programs import kernel_program
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.same_work import same_work
 from gpadvisor.pipeline.settings import Settings
+from gpadvisor.pipeline.sources.local import MAX_SOURCE_BYTES
 from gpadvisor.pipeline.what_if import launch_as, reads_block_size
 from gpadvisor.simulator import SimulationConfig
 
@@ -240,6 +241,24 @@ def test_a_barrier_that_is_named_to_go_is_compiled_away(tmp_path: Path) -> None:
     assert "simulated, compiled without the barriers that are named: " in found.reason
     without = _written(tmp_path, "without.cu", _STAGED.replace("    __syncthreads();\n", "    ;\n", 1))
     assert found.expected == pytest.approx(_cycles(path, request) / _cycles(without, request))
+
+
+@pytest.mark.parametrize(("code", "text"), [("GPA105", _STAGED), ("GPA104", _DIVISION)])
+def test_a_source_that_has_grown_beyond_what_is_read_has_no_change_simulated(
+    tmp_path: Path, code: str, text: str
+) -> None:
+    path = _written(tmp_path, "k.cu", text)
+    kinds = ("pointer", "pointer", "pointer", 64) if code == "GPA105" else ("pointer", "pointer", 1 << 20)
+
+    def grow(step: str) -> None:
+        if step.startswith("simulating") and path.stat().st_size < MAX_SOURCE_BYTES:
+            path.write_text(f"{text}//{' ' * MAX_SOURCE_BYTES}\n")
+
+    advised = advise_file(path, _request([216], [64], {}, *kinds), grow, Cache(None))
+    (kernel,) = advised.advice.kernels
+    (speedup,) = [told.speedup for told in kernel.suggestions if told.code == code]
+    assert speedup is not None
+    assert "simulated, compiled" not in speedup.reason
 
 
 def test_what_no_words_ask_for_is_not_simulated(tmp_path: Path) -> None:

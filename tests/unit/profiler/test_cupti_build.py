@@ -178,7 +178,7 @@ _SIZES = {
     "gpa_module": layout.MODULE.size,
     "gpa_launch": layout.LAUNCH.size,
     "gpa_failed": layout.FAILED.size,
-    "gpa_kernel": layout.KERNEL.size,
+    "gpa_kernel": layout.KERNEL.itemsize,
     "gpa_path": layout.PATH.size,
     "gpa_frame": layout.FRAME.size,
     "gpa_symbol": layout.SYMBOL.size,

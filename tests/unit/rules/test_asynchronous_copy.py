@@ -87,6 +87,17 @@ def test_what_cannot_be_copied(context: KernelContext, reason: str) -> None:
     assert reason in found.reason
 
 
+@pytest.mark.parametrize(("waiting", "told"), [(50, True), (49, False)])
+def test_waits_of_less_than_a_twentieth_ask_for_no_second_buffer(waiting: int, told: bool) -> None:
+    rows = [
+        Row("long_scoreboard", "fill", waiting, waiting, "load", DependencyClass.GLOBAL_MEMORY),
+        Row("selected", "use", 1000 - waiting),
+    ]
+    found = OPTIMIZER.match(context_of(listing(TILE.format(width="", between="", barrier=BARRIER)), rows))
+    assert isinstance(found, Match) is told
+    assert told or "loads that go to shared memory have 4.9 % of the samples" in found.reason
+
+
 @pytest.mark.parametrize(("kilobytes", "left"), [(40, "1 block of 2"), (64, "no block of 1")])
 def test_where_a_second_buffer_costs_blocks_registers_hold_the_next_tile(kilobytes: int, left: str) -> None:
     found = OPTIMIZER.match(_context(shared=kilobytes << 10))

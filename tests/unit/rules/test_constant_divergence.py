@@ -20,15 +20,15 @@ L1 = "l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed"
 ISSUE = "sm__issue_active.avg.pct_of_peak_sustained_elapsed"
 
 
-def _context(index: str, metrics: dict[str, float]) -> KernelContext:
+def _context(index: str, metrics: dict[str, float], waiting: int = 500) -> KernelContext:
     code = listing(
         f"number| S2R R0, SR_TID.X // 16\n{index} // 17\nconstant| LDC.U16 R3, c[0x3][R1] // 17\n"
         "use| FMUL R2, R2, R3 // 18\nload| LDG.E R6, [R8.64] // 19\nEXIT"
     )
     kind = DependencyClass.CONSTANT_MEMORY
     rows = [
-        Row("selected", "use", 500),
-        Row("short_scoreboard", "use", 500, 500, due_to="constant", kind=kind),
+        Row("selected", "use", 1000 - waiting),
+        Row("short_scoreboard", "use", waiting, waiting, due_to="constant", kind=kind),
     ]
     counts = {"constant": (1000, 32000), "load": (1000, 32000), "use": (1000, 32000)}
     return context_of(code, rows, counts=counts, metrics=metrics)
@@ -64,6 +64,11 @@ def test_the_time_left_is_that_of_the_next_unit() -> None:
     assert isinstance(found, Match)
     estimate = OPTIMIZER.estimate(context, found)
     assert 1.2 < estimate.expected < estimate.high < 2.0
+
+
+@pytest.mark.parametrize(("waiting", "told"), [(50, True), (49, False)])
+def test_waits_of_less_than_a_twentieth_are_not_told(waiting: int, told: bool) -> None:
+    assert isinstance(OPTIMIZER.match(_context(BY_THREAD, {}, waiting)), Match) is told
 
 
 def test_what_data_decides_needs_a_busy_constant_cache() -> None:

@@ -12,6 +12,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.products import product_loops, times_loaded, with_sharing
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.rules.data_reuse import OPTIMIZER
 
 SHARED = DependencyClass.SHARED_MEMORY
@@ -149,6 +150,52 @@ def test_issue_slots_of_the_products_stay() -> None:
 def test_the_full_unit_must_be_one_that_loads_fill() -> None:
     assert "DRAM is the busiest unit" in _reason(_context(_tile(1, 1), {REQUESTS: 50.0, DRAM: 92.0}))
     assert "no unit is full" in _reason(_context(_tile(1, 1), {REQUESTS: 30.0}))
+
+
+def test_loads_as_wide_as_there_are_need_not_become_wider() -> None:
+    assert (
+        "loaded into registers by loads of 16 bytes is used"
+        in _found(_context(_tile(2, 2), {DATA: 95.0})).cure
+    )
+    assert "loaded into registers is used" in _found(_context(_tile(2, 2, width=".128"), {DATA: 95.0})).cure
+
+
+def test_loops_out_of_shared_memory_are_told_to_compute_several_results() -> None:
+    assert _found(_context(_tile(1, 1), {REQUESTS: 95.0})).remedies == (Remedy.SEVERAL_RESULTS,)
+
+
+@pytest.mark.parametrize(
+    ("address", "dram", "reason"),
+    [
+        ("R12", 20.0, ""),
+        ("R12", 85.0, "DRAM is busy, too: nothing counted that the loads are of the same values"),
+        ("R16", 20.0, "are scattered, which comes first"),
+    ],
+)
+def test_where_nobody_counted_how_often_values_are_loaded_other_causes_come_first(
+    address: str, dram: float, reason: str
+) -> None:
+    """For each product a value along a row of each thread (R16), or one that all of a warp share (R12)."""
+    text = f"""
+        S2R R0, SR_TID.X // 7
+        MOV R12, c[0x0][0x168] // 7
+        IMAD R14, R0, c[0x0][0x190], RZ // 7
+        IMAD.WIDE R16, R14, 0x4, R30 // 7
+        again:
+        load0| LDG.E R20, [{address}.64] // 9
+        load1| LDG.E R21, [R12.64+0x400] // 9
+        use0| FFMA R100, R20, R21, R100 // 9
+        IADD3 R12, R12, 0x4, RZ // 8
+        IADD3 R16, R16, 0x4, RZ // 8
+        ISETP.LT.AND P0, PT, R12, c[0x0][0x174], PT // 8
+        @P0 BRA again // 8
+        EXIT
+    """
+    found = OPTIMIZER.match(
+        replace(context_of(listing(text), [], metrics={REQUESTS: 95.0, DRAM: dram}), blame=None)
+    )
+    assert isinstance(found, Match) is not reason
+    assert isinstance(found, Match) or reason in found.reason
 
 
 def test_a_grid_too_small_for_larger_tiles() -> None:

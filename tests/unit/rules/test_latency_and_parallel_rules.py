@@ -505,6 +505,21 @@ def test_what_the_compiler_schedules_is_a_note() -> None:
     assert not _match(code_reordering, context_of(listing(guarded), ROWS)).actionable
 
 
+@pytest.mark.parametrize(
+    ("free", "words"),
+    [
+        ("", "About "),
+        ("FADD R20, R21, R22 // 6\n", "About 1 instruction nearby is independent of both."),
+        ("FADD R20, R21, R22 // 6\n" * 2, "About 2 instructions nearby are independent of both."),
+    ],
+)
+def test_how_much_could_stand_between_is_counted(free: str, words: str) -> None:
+    text = f"STG.E [R10.64], R12 // 4\nload| LDG.E R2, [R6.64] // 5\nuse| FADD R8, R2, R9 // 5\n{free}EXIT"
+    advice = _match(code_reordering, context_of(listing(text), ROWS)).advice
+    assert (words in advice) is bool(free)
+    assert "mark the pointers const __restrict__" in advice
+
+
 def test_the_number_is_of_the_pairs_that_the_words_are_about() -> None:
     text = (
         "STG.E [R10.64], R12 // 4\nload| LDG.E R2, [R6.64] // 5\nuse| FADD R8, R2, R9 // 5\n"
@@ -888,6 +903,35 @@ def test_launch_bounds_limit_the_proposal() -> None:
     assert target.threads_new == 64
 
 
+@pytest.mark.parametrize(("bound", "raised"), [(32, True), (64, False)])
+def test_a_bound_that_repeats_the_block_is_raised_with_it(bound: int, raised: bool) -> None:
+    facts = KernelFacts(24, 0, 0, bound, None, None, None)
+    code = listing(SIMPLE, facts=facts)
+    found = _match(thread_increase, context_of(code, WAITING, grid=100_000, block=32, registers=24))
+    assert found.parallel is not None
+    assert found.parallel.threads_new == (256 if raised else 64)
+    assert ("Raise __launch_bounds__ with it." in found.cure) is raised
+
+
+def test_blocks_that_reach_more_sms_count_by_them() -> None:
+    """Half warps on half of the SMs: full warps do twice the work, twice as many SMs do as much again."""
+    found = _match(thread_increase, _launch(WAITING, STRIDED, grid=40, block=16, registers=24)).parallel
+    assert found is not None
+    assert (found.busy_sms_now, found.busy_sms_new) == (40, 80)
+    assert found.factor == pytest.approx(found.warps_new / found.warps_now * 2 * 2)
+
+
+@pytest.mark.parametrize(("rule", "block"), [(thread_increase, 32), (block_increase, 64)])
+def test_a_launch_as_short_as_a_launch_takes_is_no_matter_of_its_blocks(rule: Any, block: int) -> None:
+    context = _launch(WAITING, grid=40, block=block, registers=24)
+    assert context.profile is not None
+    launch = replace(context.profile.launch, duration_ns=1_000.0)
+    short = replace(context, profile=replace(context.profile, launch=launch))
+    found = rule.OPTIMIZER.match(short)
+    words = found.title if isinstance(found, Match) else found.reason
+    assert ("as soon as a launch is" if rule is thread_increase else "40 blocks, done in 1.0 us") in words
+
+
 def test_a_block_that_is_compiled_in_stays() -> None:
     facts = KernelFacts(24, 0, 0, 32, (32, 1, 1), None, None)
     context = context_of(listing(SIMPLE, facts=facts), WAITING, grid=100_000, block=32, registers=24)
@@ -1034,6 +1078,18 @@ def test_a_block_that_has_an_sm_for_itself() -> None:
     assert 1 / 0.85 < estimate.expected < 0.95 / 0.6
 
 
+@pytest.mark.parametrize(("active", "told"), [(900.0, True), (990.0, False)])
+def test_an_sm_that_runs_empty_between_two_blocks_wants_smaller_ones(active: float, told: bool) -> None:
+    """All warps of a block are there while it runs: what it costs are the times between."""
+    counted = {"sm__cycles_active.avg": active, "gpc__cycles_elapsed.max": 1000.0}
+    code = listing(SIMPLE, "sm_80")
+    found = thread_increase.OPTIMIZER.match(
+        context_of(code, WAITING, grid=8000, block=1024, registers=64, metrics=counted)
+    )
+    words = found.advice if isinstance(found, Match) else found.reason
+    assert ("has an SM for itself, which runs empty between two of them" in words) is told
+
+
 @pytest.mark.parametrize(("sectors", "told"), [(32, True), (4, False)])
 def test_a_gain_by_fewer_sectors_is_told_as_that(sectors: int, told: bool) -> None:
     """As a transposition by blocks of 32 x 32 threads, of which a narrower block joins rows in a sector."""
@@ -1106,6 +1162,19 @@ def test_a_tile_grows_along_all_of_its_axes(
     found = larger_tile(context, profile, old)
     assert found is not None
     assert (found.block, found.grid) == (larger, grid)
+
+
+@pytest.mark.parametrize(("bound", "grows"), [(32, True), (64, False)])
+def test_a_tile_grows_with_a_bound_of_its_own_size_alone(bound: int, grows: bool) -> None:
+    """A bound that repeats the block of today is raised with it; another one has its reason."""
+    facts = KernelFacts(16, 256, 0, bound, None, None, 1)
+    context = context_of(listing(TILED, facts=facts), WAITING, static_shared=256, block=32, registers=16)
+    assert context.profile is not None
+    launch = replace(context.profile.launch, grid=(2048, 2048, 1), block=(32, 1, 1))
+    profile = replace(context.profile, launch=launch)
+    old = shape(context, profile, launch.blocks, 32)
+    assert old is not None
+    assert (larger_tile(replace(context, profile=profile), profile, old) is not None) is grows
 
 
 def test_blocks_that_end_before_the_next_ones_are_there() -> None:

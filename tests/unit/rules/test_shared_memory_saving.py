@@ -93,6 +93,13 @@ def test_larger_blocks_in_the_same_bytes() -> None:
     assert 1 < estimate.low <= estimate.expected <= estimate.high
 
 
+def test_a_larger_block_has_as_many_threads_as_its_arrays_have_room_for() -> None:
+    """An array for 128 threads: blocks of 32 become 128, not the usual 256."""
+    found = OPTIMIZER.match(_launch(static_shared=512, registers=16, grid=100_000, dynamic_shared=0))
+    words = found.cure if isinstance(found, Match) else found.reason
+    assert "256 threads" not in words
+
+
 def test_a_place_that_moves_is_counted_or_not_known() -> None:
     moving = SUM.replace("next| @!P1 STS [R5], R6", "next| @!P1 STS [R4], R6")
     assert _written(_launch(moving)) is None

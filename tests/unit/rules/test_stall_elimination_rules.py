@@ -383,7 +383,7 @@ def test_a_loop_larger_than_the_cache_is_expected_to_gain() -> None:
     )
     found = _match(function_split, context)
     assert found.adjustments[0].expected == 0.5
-    assert "46.9 KiB" in found.advice
+    assert "the hot loop has 46.9 KiB of code (caches hold 32 KiB per scheduler" in found.advice
     small = context_of(
         listing("again:\nhot| FADD R1, R1, R2\n@P0 BRA again\nEXIT"),
         [Row("no_instructions", "hot", 9, 9), Row("selected", "hot", 9)],
@@ -413,6 +413,22 @@ def test_the_reciprocal_of_an_integer_division_is_no_fast_math() -> None:
     assert "no library math" in _reason(fast_math, context_of(listing(f"{division}EXIT")))
     reason = _reason(fast_math, context_of(listing(f"{division}MUFU.EX2 R4, R5\nEXIT")))
     assert reason.startswith("the 1 special-function instruction")
+
+
+@pytest.mark.parametrize(("again", "told"), [("again:", True), ("", False)])
+def test_without_samples_only_routines_that_a_loop_calls_are_told(again: str, told: bool) -> None:
+    routine = "__cuda_sm3x_div_rn_noftz_f32_slowpath"
+    jump = "@P0 BRA again // 8\n" if again else ""
+    text = (
+        f".function kernel\nMOV R1, R2 // 5\n{again}\ncall| CALL.REL.NOINC {routine} // 7\n{jump}EXIT\n"
+        f".function other device\nMOV R1, R2 // 20\nRET.REL.NODEC R20 0x0\n"
+        f".function {routine} math_helper\nFFMA R2, R4, R6, R8\nRET.REL.NODEC R20 0x0"
+    )
+    code = listing(text)
+    found = fast_math.OPTIMIZER.match(context_of(code))
+    assert isinstance(found, Match) is told
+    if isinstance(found, Match):
+        assert [(site.function, site.index) for site in found.static_sites] == [code.tags["call"]]
 
 
 def test_out_of_line_routines_and_their_calls() -> None:
@@ -500,8 +516,19 @@ def test_a_loop_that_library_math_makes_too_large_is_fast_maths() -> None:
     assert "the subject of Fast Math (GPA104)" in reason
 
 
+def test_a_loop_that_library_math_makes_too_large_is_no_large_loop_without_samples() -> None:
+    division = (
+        "MUFU.RCP R6, R3 // 3\nFCHK P1, R0, R3 // 3\nFFMA R7, -R3, R6, 1 // 3\nFFMA R7, R6, R7, R6 // 3\n"
+        "CALL.REL.NOINC slow // 3\n"
+    )
+    bare = replace(_fetched(division * 600), profile=None, blame=None)
+    assert "no loop is larger than the 32 KiB instruction cache" in _reason(function_split, bare)
+
+
 def test_small_code_that_is_fetched_late_is_a_note() -> None:
-    assert not _match(function_split, _fetched("FMUL R1, R2, R3 // 2")).actionable
+    found = _match(function_split, _fetched("FMUL R1, R2, R3 // 2"))
+    assert not found.actionable
+    assert "The hot code is small (0.0 KiB in loops, 0.1 KiB in all" in found.advice
 
 
 BARRIERS = (
@@ -892,15 +919,17 @@ def test_padding_that_costs_blocks_says_so(shared: int, lost: str) -> None:
     assert _match(memory_transaction_reduction, alone).cure.endswith("swizzle the index")
 
 
-@pytest.mark.parametrize(("ideal", "offered"), [(100.0, True), (600.0, False)])
-def test_conflicts_that_were_counted_need_no_samples(ideal: float, offered: bool) -> None:
+@pytest.mark.parametrize(
+    ("ideal", "seen", "offered"), [(100.0, 4, True), (100.0, 19, True), (100.0, 20, False), (600.0, 4, False)]
+)
+def test_conflicts_that_were_counted_need_no_samples(ideal: float, seen: int, offered: bool) -> None:
     """After a kernel of a few microseconds: four samples, and 32 turns for each access."""
     text = "S2R R0, SR_TID.X\nload| LDS R2, [R0.X4+UR4] // 9\nuse| FADD R9, R2, R9 // 9\nend| EXIT"
     wavefronts = "memory_l1_wavefronts_shared"
     data = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_active"
     context = context_of(
         listing(text),
-        [Row("wait", "use", 4, 4)],
+        [Row("wait", "use", seen, seen)],
         pc_metrics={wavefronts: {"load": 800.0}, f"{wavefronts}_ideal": {"load": ideal}},
         metrics={data: 50.0},
     )

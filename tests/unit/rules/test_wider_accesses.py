@@ -333,6 +333,11 @@ def test_full_sms_with_too_few_bytes_on_their_way_get_wider_accesses() -> None:
     assert "8 neighbouring elements" in _match(_stream(width=2, form=".U16")).cure
 
 
+@pytest.mark.parametrize(("percent", "told"), [(40.0, True), (39.5, False)])
+def test_memory_that_is_hardly_used_does_not_ask_for_more_bytes_at_once(percent: float, told: bool) -> None:
+    assert isinstance(OPTIMIZER.match(_stream(l2=percent)), Match) is told
+
+
 ADU = "sm__inst_executed_pipe_adu.avg.pct_of_peak_sustained_elapsed"
 FMA = "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed"
 REQUESTED = "l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed"

@@ -14,6 +14,8 @@ from gpadvisor.store.collection import layout
 
 _MERGE_FROM: Final = 1 << 20
 """Rows of samples beyond which those of one place are added up."""
+_PART: Final = 1 << 13
+"""Records that are objects of Python at a time."""
 _SUMS: Final = np.dtype(
     [(name, "<u8" if name == "samples" else layout.SAMPLE[name]) for name in layout.SAMPLE.names or ()]
 )
@@ -68,19 +70,24 @@ class PlainRows:
         """All of them, by the names of their numbers."""
         return np.frombuffer(bytes(self._records), form)
 
+    def parts(self, form: np.dtype[np.void]) -> Iterator[NDArray[np.void]]:
+        """The same, some thousands of records at a time."""
+        step = _PART * self._size
+        for start in range(0, len(self._records), step):
+            yield np.frombuffer(self._records[start : start + step], form)
+
 
 class KernelRows(PlainRows):
     """Executions as they were recorded: the nodes of graphs can be many millions."""
 
     def __init__(self) -> None:
-        super().__init__(layout.KERNEL.size)
+        super().__init__(layout.KERNEL.itemsize)
 
     def __iter__(self) -> Iterator[KernelRow]:
-        for row in self.values(layout.KERNEL):
-            # row[7] is the graph's node, which nothing needs.
-            shapes = row[10:13], row[13:16], row[16:19]
-            numbers = (*row[:7], row[8], row[9], *shapes, *row[19:22])
-            yield KernelRow._make(numbers)
+        for records in self.parts(layout.KERNEL):
+            columns = [records[name].tolist() for name in KernelRow._fields]
+            sizes = [map(tuple, column) if isinstance(column[0], list) else column for column in columns]
+            yield from map(KernelRow._make, zip(*sizes, strict=True))
 
 
 class SampleRows:

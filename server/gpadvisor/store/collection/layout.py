@@ -78,7 +78,28 @@ FRAME: Final = struct.Struct("<3Q2I")
 SYMBOL: Final = struct.Struct("<4Q")
 SAMPLES: Final = struct.Struct("<2I4Q2I")
 LAUNCH: Final = struct.Struct("<4I5Q8I")
-KERNEL: Final = struct.Struct("<4I4Q16I")
+KERNEL: Final = np.dtype(
+    [
+        ("correlation", "<u4"),
+        ("device", "<u4"),
+        ("context", "<u4"),
+        ("stream", "<u4"),
+        ("start_ns", "<u8"),
+        ("end_ns", "<u8"),
+        ("name", "<u8"),
+        ("graph_node", "<u8"),
+        ("graph", "<u4"),
+        ("registers", "<u4"),
+        ("grid", "<u4", 3),
+        ("block", "<u4", 3),
+        ("cluster", "<u4", 3),
+        ("static_shared", "<u4"),
+        ("dynamic_shared", "<u4"),
+        ("shared_executed", "<u4"),
+        ("local_per_thread", "<u4"),
+        ("reserved", "<u4"),
+    ]
+)
 COPY: Final = struct.Struct("<4I3Q4I")
 CALLER: Final = np.dtype([("correlation", "<u4"), ("reserved", "<u4"), ("path", "<u8")])
 CALL: Final = np.dtype(
