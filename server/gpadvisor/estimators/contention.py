@@ -123,11 +123,10 @@ def _left(profile: KernelProfile, atomic: Atomic) -> tuple[float, float, float]:
     warps = max(1.0, profile.launch.threads_per_block / threads_per_warp(profile))
     in_warp = min(1.0, 1 / (atomic.meeting or 1.0))
     in_block = in_warp / warps / atomic.passes
-    added_up = atomic.threads is not None and atomic.threads < constants.MEETING  # in the warp, already
-    if added_up and not (atomic.by_data or atomic.returns):
-        return in_block, in_block, in_block
     if atomic.by_data or atomic.returns:  # other warps of the block may go elsewhere
         return in_warp, in_warp, in_block
+    if atomic.threads is not None and atomic.threads < constants.MEETING:  # the warp has added up already
+        return in_block, in_block, in_block
     return in_warp, math.sqrt(in_warp * in_block), in_block
 
 

@@ -100,6 +100,7 @@ def test_nothing_measured_caps_nothing() -> None:
         utilisations(made.profile({"gpu__time_duration.sum": 5.0, f"lts__throughput{PCT}": float("nan")}))
         == ()
     )
+    assert [entry.percent for entry in utilisations(made.profile({f"lts__throughput{PCT}": 0.0}))] == [0.0]
     assert cap_speedup((), (), best=True) is None
     assert cap_speedup(utilisations(made.profile({f"lts__throughput{PCT}": 0.0})), (), best=False) is None
 

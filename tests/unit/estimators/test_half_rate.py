@@ -44,6 +44,14 @@ def test_a_tensor_pipe_at_half_of_its_counter_is_full(
         assert cap.speedup == pytest.approx(1.0)
 
 
+def test_without_counts_each_matrix_instruction_of_the_code_counts_once() -> None:
+    text = "sum| HMMA.16816.F32 R4, R8, R12, R4\nHMMA.16816.F16 R4, R8, R12, R4\nEXIT"
+    device = replace(DEVICE, name="NVIDIA GeForce RTX 3090")
+    context = context_of(listing(text), [Row("selected", "sum", 100)], metrics={METRIC: 40.0}, device=device)
+    (tensor,) = [one for one in loads(context) if one.name == "tensor pipe"]
+    assert tensor.percent == pytest.approx(1.5 * 40.0)
+
+
 @pytest.mark.parametrize(("operations", "percent"), [(41.2, 43.0), (84.0, 86.0)])
 def test_operations_tell_whether_the_counter_has_the_lower_rate_already(
     operations: float, percent: float

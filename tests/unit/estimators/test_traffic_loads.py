@@ -7,7 +7,7 @@ import pytest
 from tests import hand_made as made
 from tests.optimizer_values import context_of, listing
 
-from gpadvisor.estimators.traffic_loads import full_unit, loads_left
+from gpadvisor.estimators.traffic_loads import full_unit, loads_left, transactions_gone
 from gpadvisor.evidence.traffic import kernel_traffic
 
 SECTORS = "memory_l2_theoretical_sectors_global"
@@ -49,6 +49,13 @@ def test_the_full_unit_is_a_part_of_l1_where_parts_were_counted(
 ) -> None:
     unit = full_unit(made.profile({name + PERCENT: percent for name, percent in units.items()}))
     assert (None if unit is None else unit.name) == full
+
+
+def test_of_the_waits_the_share_goes_that_is_waste_and_half_of_it_at_the_least() -> None:
+    counted = transactions_gone(0.4)
+    assert (counted.low, counted.expected, counted.high) == (pytest.approx(0.2), 0.4, 1.0)
+    assert "40.0 % of the transactions are waste" in counted.reason
+    assert transactions_gone(None).low == 0.0
 
 
 def test_scattered_stores_fill_the_way_to_l2() -> None:

@@ -67,6 +67,22 @@ def test_passes_become_blocks() -> None:
     assert "on 1.25 times the SMs" in estimate.reason
 
 
+def test_blocks_in_place_of_passes_are_as_often_missing_as_now_at_the_low_end() -> None:
+    found, _ = _match(_context(metrics={HELD: 2.0}))  # of the 8 warps that a scheduler could hold
+    assert found.parallel is not None
+    assert found.parallel.held_low == pytest.approx(found.parallel.warps_now * 2.0 / 8)
+    assert found.parallel.warps_new == pytest.approx(found.parallel.warps_now * (1 + 2.0 / 8) / 2)
+
+
+def test_two_passes_become_blocks_and_one_does_not() -> None:
+    for passes, said in ((2, True), (1, False)):
+        warps = 100 * passes
+        counts = {**COUNTS, "head": (warps, 32 * warps), "back": (warps, 32 * warps)}
+        result = block_increase.OPTIMIZER.match(_context(counts=counts))
+        words = result.advice if isinstance(result, Match) else result.reason
+        assert ("2 passes in each thread" in words) is said
+
+
 def test_passes_become_blocks_where_every_sm_has_one() -> None:
     found, estimate = _match(_context(grid=80, block=256))
     assert "gridDim.z" in found.cure

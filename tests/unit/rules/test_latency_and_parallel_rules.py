@@ -15,7 +15,7 @@ from gpadvisor.analyzer.thread_use import thread_use
 from gpadvisor.estimators.block_shapes import BlockShape, larger_tile
 from gpadvisor.estimators.constants import RUN_TO_RUN
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.estimators.launches import next_block, shape
+from gpadvisor.estimators.launches import best_split, next_block, shape
 from gpadvisor.estimators.row_loads import reduced_by_rows
 from gpadvisor.evidence.launches import freedom
 from gpadvisor.evidence.queries import location_text
@@ -545,6 +545,7 @@ def test_loads_behind_stores_to_one_element_wait_together_without_them() -> None
     context = context_of(listing(copies + "EXIT"), rows)
     found = _match(code_reordering, context)
     assert "keep the element at kernel.cu:5 in a local variable" in found.cure
+    assert "behind the loop that is unrolled there: 4 stores behind each other write it" in found.cure
     assert [region.rows.tolist() for region in found.regions] == [[1, 2, 3]]  # the first waits for itself
     estimate = code_reordering.OPTIMIZER.estimate(context, found)
     assert estimate.paper == pytest.approx(1000 / (1000 - 200))
@@ -865,6 +866,20 @@ def test_warps_that_share_a_unit_gain_by_sms_of_their_own() -> None:
     assert "4 blocks of 128 threads" in _match(block_increase, idle).cure
 
 
+@pytest.mark.parametrize(
+    ("blocks", "threads", "split"),
+    [
+        (160, 128, (320, 64)),  # blocks of 32 would load the fullest SM as much: the larger ones are taken
+        (81, 128, (324, 32)),  # of which the fullest SM has 160 threads, and 192 in blocks of 64
+        (10, 96, (30, 32)),
+    ],
+)
+def test_blocks_are_split_so_that_the_fullest_sm_has_least(
+    blocks: int, threads: int, split: tuple[int, int]
+) -> None:
+    assert best_split(blocks, threads, 80, 32) == split
+
+
 def test_what_was_not_idle_cannot_be_gained_at_the_end() -> None:
     counted = {"sm__cycles_active.avg": 950.0, "gpc__cycles_elapsed.max": 1000.0}
     context = _launch(ROWS, grid=100, block=1024, registers=32, metrics=counted)
@@ -1075,6 +1090,7 @@ def test_a_block_that_has_an_sm_for_itself() -> None:
     assert (found.parallel.threads_new, found.parallel.outside_new) == (256, 0.0)
     estimate = thread_increase.OPTIMIZER.estimate(context, found)
     assert "15.0 % of the elapsed time passes without a warp, which goes" in estimate.reason
+    assert "the units they share then take" in estimate.reason
     assert 1 / 0.85 < estimate.expected < 0.95 / 0.6
 
 

@@ -295,6 +295,35 @@ def test_a_program_in_double_precision_is_no_accident() -> None:
     assert isinstance(strength_reduction.OPTIMIZER.match(replace(context, blame=None)), Rejection)
 
 
+def test_floats_that_a_loop_adds_up_in_a_double_are_named_as_that() -> None:
+    text = (
+        "MOV R8, RZ // 2\nMOV R9, RZ // 2\nagain:\nLDG.E R4, [R20.64] // 3\nwiden| F2F.F64.F32 R6, R4 // 4\n"
+        "sum| DADD R8, R8, R6 // 4\n@P0 BRA again // 3\nnarrow| F2F.F32.F64 R5, R8 // 6\nEXIT"
+    )
+    rows = [Row("wait", "sum", 300, 300, "widen", ARITHMETIC), Row("selected", "sum", 100)]
+    found = _match(strength_reduction, context_of(listing(text), rows))
+    assert found.advice.startswith("Floats are added up in a double (at kernel.cu:4): add them up in a float")
+
+
+@pytest.mark.parametrize(("divided", "told"), [(100, True), (95, False)])
+def test_slow_arithmetic_is_a_suggestion_where_a_tenth_of_it_has_a_cheaper_form(
+    divided: int, told: bool
+) -> None:
+    division = (
+        "I2F.U32.RP R8, R9 // 4\nMUFU.RCP R8, R8 // 4\nIADD3 R8, R8, 0xffffffe, RZ // 4\n"
+        "whole| F2I.FTZ.U32.TRUNC.NTZ R8, R8 // 4\nIMAD.MOV R10, RZ, RZ, -R8 // 4\n"
+        "IMAD R11, R10, R9, RZ // 4\nIMAD.HI.U32 R8, R8, R11, R8 // 4\nIMAD.HI.U32 R8, R8, R12, RZ // 4\n"
+    )
+    text = f"{division}root| MUFU.RSQ R20, R21 // 9\nuse| FADD R22, R20, R23 // 9\nEXIT"
+    rows = [
+        Row("wait", "use", 1000 - divided, 1000 - divided, "root", ARITHMETIC),
+        Row("wait", "whole", divided, divided, "whole", ARITHMETIC),
+    ]
+    context = context_of(listing(text), rows)
+    assert any("division" in site.detail for site in _match(strength_reduction, context).static_sites)
+    assert _match(strength_reduction, context).actionable is told
+
+
 def test_doubles_by_accident_lead_where_they_weigh_most() -> None:
     text = (
         "widen| F2F.F64.F32 R4, R2\nsum| DFMA R4, R4, R6, R8\nnarrow| F2F.F32.F64 R5, R4\n"
