@@ -101,11 +101,8 @@ def _kernel_times(facts: RunFacts) -> Counter[int]:
     """The time of kernels by the place that launched them."""
     rows = np.flatnonzero(facts.work.operation == Operation.KERNEL)
     places, positions = np.unique(facts.launch_place[rows], return_inverse=True)
-    lasted = (facts.work.end_ns - facts.work.start_ns)[rows]
-    times = Counter[int]()
-    for place, index in zip(places.tolist(), range(len(places)), strict=True):
-        times[place] = int(lasted[positions.reshape(-1) == index].sum())
-    return times
+    lasted = np.bincount(positions.reshape(-1), (facts.work.end_ns - facts.work.start_ns)[rows])
+    return Counter(dict(zip(places.tolist(), lasted.astype(np.int64).tolist(), strict=True)))
 
 
 def _kernels_beside(facts: RunFacts, mine: NDArray[np.intp], direction: Operation) -> NDArray[np.int64]:

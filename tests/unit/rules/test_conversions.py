@@ -69,6 +69,14 @@ def _cure(text: str, metrics: dict[str, float]) -> str:
     return found.cure
 
 
+def test_conversions_that_are_little_of_the_pipes_load_are_not_told() -> None:
+    roots = "\n".join(f"root{at}| MUFU.RSQ R30, R31 // 9" for at in range(8))
+    context = _context(f"{roots}\n{FILTER}", {XU: 90.0, ISSUE: 30.0, L1: 30.0})
+    found = OPTIMIZER.match(context)
+    assert isinstance(found, Rejection)
+    assert found.reason == "conversions are 33.3 % of the load of XU"
+
+
 def test_a_sum_of_what_may_not_be_there_is_a_sum() -> None:
     (function,) = listing(GUARDED).program.functions
     found = conversions(function)

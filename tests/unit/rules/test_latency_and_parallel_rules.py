@@ -633,6 +633,18 @@ def test_the_block_of_a_call_counts_and_the_rest_of_the_kernel_does_not() -> Non
     assert found.regions[0].active_samples == 50 + 500 + 10
 
 
+@pytest.mark.parametrize("looped", [True, False])
+def test_without_samples_only_calls_in_loops_are_told(looped: bool) -> None:
+    call = "again:\ncall| CALL.REL.NOINC lookup\n@P0 BRA again" if looped else "CALL.REL.NOINC lookup"
+    text = CALLED.replace("CALL.REL.NOINC lookup", call)
+    found = function_inlining.OPTIMIZER.match(replace(context_of(listing(text)), blame=None))
+    assert isinstance(found, Match) is looped
+    if isinstance(found, Match):
+        assert "Let the compiler inline lookup" in found.cure
+    else:
+        assert "called outside of loops only" in found.reason
+
+
 def test_large_functions_and_pointers_are_not_inlined() -> None:
     body = "\n".join("FADD R1, R1, R2" for _ in range(600))
     large = CALLED.replace("load|", f"{body}\nload|")

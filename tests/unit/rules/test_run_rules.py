@@ -109,6 +109,35 @@ def test_copies_hide_behind_the_kernels_that_run_alone(tmp_path: Path, kind: str
     assert "pageable memory" in one.title
 
 
+def test_beside_copies_stands_how_long_the_kernels_work_that_could_hide_them(tmp_path: Path) -> None:
+    host = Host()
+    for _ in range(10):
+        host.call("cudaMemcpyAsync", 1, "load", 3, copy=(30_000, "HtoD", True))
+        host.call("cudaLaunchKernel", 1, "first", 4, kernel=50_000)
+        host.call("cudaLaunchKernel", 1, "second", 8, kernel=20_000)
+        host.wait("cudaDeviceSynchronize", "load", 5, returns=0)
+    (copies,) = found(write_host_trace(tmp_path / "run.sqlite", host), "GPA502")
+    assert [related.message for related in copies.related] == [
+        "kernels launched here work 0.500 ms of the run",
+        "kernels launched here work 0.200 ms of the run",
+    ]
+
+
+def test_a_wait_says_how_long_it_took_and_what_is_launched_behind_it(tmp_path: Path) -> None:
+    """Each of 20 waits for 40 us of a kernel, and 2 us more; until the next kernel the GPU idles 27 us."""
+    host = Host()
+    for _ in range(20):
+        host.call("cudaLaunchKernel", 5_000, "step", 12, kernel=40_000)
+        host.wait("cudaDeviceSynchronize", "ends", 13)
+        host.run(20_000)
+    (wait,) = found(write_host_trace(tmp_path / "run.sqlite", host), "GPA501")
+    assert "wait 0.840 ms though nothing was copied" in wait.title
+    assert "the GPU idles 0.513 ms behind" in wait.title
+    assert [related.message for related in wait.related] == [
+        "what is launched here ends gaps of 0.513 ms behind"
+    ]
+
+
 def test_copies_beside_kernels_are_not_told(tmp_path: Path) -> None:
     host = Host()
     for _ in range(10):

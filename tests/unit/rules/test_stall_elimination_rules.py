@@ -460,6 +460,16 @@ def test_without_samples_only_routines_that_a_loop_calls_are_told(again: str, to
         assert [(site.function, site.index) for site in found.static_sites] == [code.tags["call"]]
 
 
+@pytest.mark.parametrize(("arch", "told"), [("sm_75", True), ("sm_70", False)])
+def test_a_tanh_has_a_fast_form_where_there_is_an_instruction_for_it(arch: str, told: bool) -> None:
+    tanh = (
+        "again:\nFMUL R4, |R2|, 2.8853900432586669922 // 5\nMUFU.EX2 R5, R4 // 5\nFADD R6, R5, 1 // 5\n"
+        "MUFU.RCP R7, R6 // 5\nFFMA R8, R7, -2, R9 // 5\n@P0 BRA again // 4\nEXIT"
+    )
+    found = fast_math.OPTIMIZER.match(context_of(listing(tanh, arch)))
+    assert isinstance(found, Match) is told
+
+
 def test_out_of_line_routines_and_their_calls() -> None:
     rows = [
         Row("wait", "in", 100, 90),
@@ -603,6 +613,17 @@ def test_waiting_for_memory_before_a_barrier_is_not_imbalance() -> None:
         found = _match(warp_balance, context_of(listing(few), rows))
         assert "held up by LDG at kernel.cu:3" in found.advice
         assert found.adjustments[0].expected == 0.22
+
+
+@pytest.mark.parametrize(("bound", "told"), [(32, True), (64, False)])
+def test_without_samples_a_bound_of_one_warp_needs_no_block_barrier(bound: int, told: bool) -> None:
+    text = "STS [R9], R0 // 5\nBAR.SYNC 0x0 // 6\nLDS R4, [R9+0x4] // 7\nSTG.E [R2.64], R4 // 8\nEXIT"
+    context = replace(context_of(listing(text, facts=_facts(26, bound))), profile=None, blame=None)
+    found = warp_balance.OPTIMIZER.match(context)
+    assert isinstance(found, Match) is told
+    if isinstance(found, Match):
+        assert found.title == "barriers in a block of one warp"
+        assert "(kernel.cu:6)." in found.advice
 
 
 def test_a_block_of_one_warp_needs_no_block_barrier() -> None:
