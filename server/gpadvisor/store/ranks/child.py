@@ -14,7 +14,8 @@ import duckdb
 from gpadvisor.errors import GpadvisorError, ProfileFormatError, UsageError
 from gpadvisor.store.ranks.manifests import Told
 from gpadvisor.store.ranks.members import By, Member, chosen_by, with_ranks
-from gpadvisor.store.ranks.reading import RankFile, Reading, engine, look, read_all, why
+from gpadvisor.store.ranks.rank_file import RankFile
+from gpadvisor.store.ranks.reading import Reading, engine, look, read_all, why
 from gpadvisor.store.ranks.result import summed
 
 RESULT: Final = "sum.gpadvisor"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Final
 
 import numpy as np
@@ -20,17 +21,19 @@ from gpadvisor.store.snapshot.parquet import MAX_ROWS
 
 SLOTS: Final = 256
 """Profiles of a batch at most."""
-_AT_ONCE: Final = 4  # profiles whose rows are in memory
+AT_ONCE: Final = 4
+"""Of these, whose rows are in memory."""
 _SMALL: Final = 1 << 27  # more samples than a profile has at a place here, so that squares fit into 64 bits
 _STEP: Final = 8  # bytes of the smallest instruction
 _NUMBERS: Final = 1 << 25  # of places, those included that nobody has
 _PAIRS: Final = 1 << 22  # of profiles and launches, and of kernels and sections, likewise
 _ROWS: Final = """
     SELECT slot, try_cast(launch AS UINTEGER) AS launch,
-        coalesce(list_position(getvariable('sections'), section), 0)::UINTEGER AS section,
-        try_cast(pc AS UINTEGER) AS pc, list_position(getvariable('reasons'), reason)::UINTEGER AS reason,
+        try_cast(coalesce(list_position(getvariable('sections'), section), 0) AS USMALLINT) AS section,
+        try_cast(pc AS UINTEGER) AS pc,
+        try_cast(list_position(getvariable('reasons'), reason) AS UTINYINT) AS reason,
         try_cast(samples AS UINTEGER) AS samples, try_cast(latency_samples AS UINTEGER) AS latency
-    FROM read_parquet(?::VARCHAR[], hive_partitioning = true, hive_types = {'slot': UINTEGER})"""
+    FROM read_parquet(?::VARCHAR[], hive_partitioning = true, hive_types = {'slot': UTINYINT})"""
 
 SAMPLES_OF: Final = "SELECT k, f, samples FROM direct_of"
 """As that of ``summing``."""
@@ -55,30 +58,32 @@ class _Amiss(Exception):  # noqa: N818 no error: sums by profile tell what is wr
 class _Numbering:
     """The places that samples may have: a number by kernel and section, then address, then reason."""
 
-    kernel_of: NDArray[np.int64]  # by profile and launch; FAILED of failed launches, -1 of none
+    kernel_of: NDArray[np.int64]  # by profile and launch; -1 of failed launches, and of none
     sections: NDArray[np.int64]  # number of each section of a kernel, by both; -1 of other sections
     steps: int  # addresses of a section
     reasons: int
 
-    def kernels(self, slot: int, launches: NDArray[Any]) -> NDArray[np.int64]:
-        """The kernel of each row of a profile."""
+    def stretches(self, slot: int, rows: _Columns) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Start, kernel and first place of each stretch of a profile's rows: of one launch and section."""
+        launches, sections = rows["launch"], rows["section"]
+        changes = (launches[1:] != launches[:-1]) | (sections[1:] != sections[:-1])
+        starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
         if launches.max() >= self.kernel_of.shape[1]:
             raise _Amiss
-        kernels: NDArray[np.int64] = self.kernel_of[slot, launches]
-        if (kernels < 0).any():
+        kernels = self.kernel_of[slot, launches[starts]]
+        numbers = self.sections[kernels, sections[starts]]
+        if min(kernels.min(), numbers.min()) < 0:
             raise _Amiss
-        return kernels
+        return starts, kernels, numbers * (self.steps * self.reasons)
 
-    def places(self, kernels: NDArray[np.int64], rows: _Columns) -> NDArray[np.int64]:
-        """The number of each row's place."""
-        section, reason = self.sections[kernels, rows["section"]], rows["reason"] - np.int64(1)
-        step = rows["pc"] // np.uint32(_STEP)
-        if (section < 0).any() or (reason < 0).any() or (step >= self.steps).any():
+    def within(self, rows: _Columns) -> NDArray[np.int64]:
+        """The number of each row's place, from the first of its kernel and section on."""
+        address, reason = rows["pc"], rows["reason"]
+        if (address & np.uint32(_STEP - 1)).any() or address.max() >= self.steps * _STEP or not reason.all():
             raise _Amiss
-        if (rows["pc"] % np.uint32(_STEP)).any():
-            raise _Amiss
-        places: NDArray[np.int64] = (section * self.steps + step) * self.reasons + reason
-        return places
+        steps = (address // np.uint32(_STEP)).astype(np.int64)
+        numbers: NDArray[np.int64] = steps * self.reasons + reason.astype(np.int64) - 1
+        return numbers
 
     def parts(self, places: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """What they are, as columns of ``direct``."""
@@ -116,38 +121,47 @@ class _Sums:
         return rows - 1
 
     def add(self, slot: int, places: NDArray[np.int64], samples: NDArray[Any], latency: NDArray[Any]) -> None:
-        """Add what a profile has."""
+        """Add what a profile has: over the places of all, most of which it has."""
         rows = self.rows(places)
-        if len(rows) and np.bincount(rows).max() > 1:
-            there = np.flatnonzero(np.bincount(rows))  # several launches of a kernel
-            samples, latency = np.bincount(rows, samples)[there], np.bincount(rows, latency)[there]
-            rows = there
+        counts = np.bincount(rows, minlength=len(self.places))
+        there = counts > 0
+        samples, latency = (_by_row(rows, values, counts) for values in (samples, latency))
         if samples.max(initial=0) >= _SMALL:
             raise _Amiss
-        samples, sums = samples.astype(np.uint64), self.columns
-        sums["ranks"][rows] += np.uint64(1)
-        sums["samples"][rows] += samples
-        sums["latency"][rows] += latency.astype(np.uint64)
-        sums["squares"][rows] += samples * samples
-        sums["least"][rows] = np.maximum(sums["least"][rows], _SMALL - samples)
-        sums["most"][rows] = np.maximum(sums["most"][rows], samples * SLOTS + np.uint64(SLOTS - 1 - slot))
+        sums = self.columns
+        sums["ranks"] += there
+        sums["samples"] += samples
+        sums["latency"] += latency
+        sums["squares"] += samples * samples
+        np.maximum(sums["least"], (_SMALL - samples) * there, out=sums["least"])
+        most = (samples * SLOTS + np.uint64(SLOTS - 1 - slot)) * there
+        np.maximum(sums["most"], most, out=sums["most"])
 
 
-def grouped(connection: Any, files: Sequence[str], kernels: Kernels, order: Sequence[int]) -> bool:
+def _by_row(rows: NDArray[np.int64], values: NDArray[Any], counts: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Values in their rows, as many as there are ``counts``; added up where a row has several."""
+    if counts.max(initial=0) > 1:  # several launches of a kernel
+        return np.bincount(rows, values, minlength=len(counts)).astype(np.uint64)
+    by_row = np.zeros(len(counts), np.uint64)
+    by_row[rows] = values.astype(np.uint64)
+    return by_row
+
+
+def grouped(connection: Any, few: Iterable[Sequence[str]], kernels: Kernels, order: Sequence[int]) -> bool:
     """Whether the samples of a batch could be added up so, as ``direct`` and ``direct_of``.
 
     They are not where anything is amiss: sums by profile tell what.
 
     Args:
         connection: has the launches with their kernels (``keyed``).
-        files: the samples of each profile.
+        few: the files with the samples of ``AT_ONCE`` profiles, which may be the same each time.
         kernels: those of the batch among them.
         order: the number of each profile, the lowest first.
     """
     try:
         numbering = _numbering(connection, kernels, order)
-        sums = _Sums(np.zeros(_NUMBERS, np.int64))
-        of = _added(_profiles(connection, files), numbering, sums, order)
+        sums = _Sums(np.zeros(_NUMBERS, np.int32))
+        of = _added(_profiles(connection, few), numbering, sums, order)
     except _Amiss:
         return False
     for name, columns in (
@@ -181,6 +195,7 @@ def _numbering(connection: Any, kernels: Kernels, order: Sequence[int]) -> _Numb
         has[at, [numbers[name] for name in kernel.sections]] = True
     kernel_of = np.full((len(order), launches), -1, np.int64)
     kernel_of[np.searchsorted(order, keyed["rank"]), keyed["number"]] = keyed["k"]
+    kernel_of[kernel_of == FAILED] = -1  # whose samples are left out, if there are any: not here
     reasons = max(len(names["reasons"]), 1)
     return _Numbering(
         kernel_of=kernel_of,
@@ -196,30 +211,28 @@ def _added(
     """Add all profiles; return kernel, profile and samples for each that has some."""
     of: list[tuple[int, int, int]] = []
     number = 0
-    for slot, read in profiles:
-        kernels = numbering.kernels(slot, read["launch"])
-        there = kernels != FAILED
-        rows = read if there.all() else {name: values[there] for name, values in read.items()}
-        kernels = kernels[there]
+    for slot, rows in profiles:
         if (rows["latency"] > rows["samples"]).any():
             raise _Amiss
-        sums.add(slot, numbering.places(kernels, rows), rows["samples"], rows["latency"])
-        totals = np.bincount(kernels, rows["samples"])
-        of += [(int(k), order[slot], int(totals[k])) for k in np.flatnonzero(np.bincount(kernels))]
-        number += len(kernels)
+        starts, kernels, first = numbering.stretches(slot, rows)
+        lengths = np.diff(starts, append=len(rows["launch"]))
+        sums.add(slot, numbering.within(rows) + np.repeat(first, lengths), rows["samples"], rows["latency"])
+        totals = np.bincount(kernels, np.add.reduceat(rows["samples"], starts, dtype=np.uint64))
+        of += [(int(k), order[slot], int(totals[k])) for k in set(kernels.tolist())]
+        number += len(rows["launch"])
     if sum(samples for *_, samples in of) > MAX_SAMPLES or number > MAX_ROWS:
         raise _Amiss
     return of
 
 
-def _profiles(connection: Any, files: Sequence[str]) -> Iterator[tuple[int, _Columns]]:
+def _profiles(connection: Any, few: Iterable[Sequence[str]]) -> Iterator[tuple[int, _Columns]]:
     """The rows of each profile that has some, by its place among the files."""
-    for first in range(0, len(files), _AT_ONCE):
-        rows = connection.execute(_ROWS, [files[first : first + _AT_ONCE]]).fetchnumpy()
+    for first, files in zip(count(0, AT_ONCE), few):
+        rows = connection.execute(_ROWS, [files]).fetchnumpy()
         if any(np.ma.is_masked(values) for values in rows.values()):
             raise _Amiss
         slots = rows.pop("slot")
-        ends = np.flatnonzero(np.diff(slots)) + 1
+        ends = np.flatnonzero(slots[1:] != slots[:-1]) + 1
         for start, end in zip((0, *ends), (*ends, len(slots)), strict=True):
             if end > start:
-                yield int(slots[start]), {name: values[start:end] for name, values in rows.items()}
+                yield first + int(slots[start]), {name: values[start:end] for name, values in rows.items()}

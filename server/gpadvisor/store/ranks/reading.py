@@ -23,6 +23,7 @@ from gpadvisor.store.ranks.blobs import KINDS, new_blobs
 from gpadvisor.store.ranks.kernels import Kernels
 from gpadvisor.store.ranks.manifests import Told, check_manifest
 from gpadvisor.store.ranks.members import Member, member
+from gpadvisor.store.ranks.rank_file import OTHERS, TABLES, RankFile, samples, unpack
 from gpadvisor.store.ranks.summing import (
     CELLS,
     CELLS_ADDED,
@@ -41,12 +42,11 @@ from gpadvisor.store.ranks.summing import (
 )
 from gpadvisor.store.snapshot import ACROSS, CELLS_TABLE, opened
 from gpadvisor.store.snapshot.parquet import MAX_ROWS, connect
-from gpadvisor.store.snapshot.stored import stored, stored_places
+from gpadvisor.store.snapshot.stored import stored_places
 from gpadvisor.store.snapshot.tables import SCHEMAS
 
 _BATCH: Final = direct.SLOTS
 _BATCH_BYTES: Final = 64 << 20
-_TABLES: Final = ("launches", "samples", "counts", "pc_metrics", "metrics")
 # Of a whole batch; where it is too much for one profile, its files are tried one by one.
 _CHECKS: Final[Mapping[str, str]] = {
     "samples that are no samples": "FROM grouped_samples WHERE odd OR pc IS NULL OR reason IS NULL",
@@ -65,18 +65,6 @@ _NUMBERED: Final = (
     "SELECT f FROM in_launches GROUP BY f HAVING count(DISTINCT launch) < count(*)"
     " OR max(launch) >= count(*) OR count(launch) < count(*)"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankFile:
-    """One snapshot to add, or one that sums up others."""
-
-    path: str
-    name: str  # as given
-    members: tuple[Member, ...]
-    kept: Document | None  # what a sum of others says of its kernels
-    blobs: tuple[str, ...]  # members that are binaries, listings and sources
-    places: bytes | None  # of the tables, for `stored`; None where they cannot be read without unpacking
 
 
 @dataclass(slots=True)
@@ -128,7 +116,7 @@ def look(path: Path, name: str, connection: Any, folder: Path, told: Told) -> Ra
                 "name": name,
                 "blobs": told.once(blobs),
                 "kept": result or None,
-                "places": stored_places(archive, [f"{table}.parquet" for table in _TABLES]),
+                "places": stored_places(archive, [f"{table}.parquet" for table in TABLES]),
             }
             if not result:
                 head = manifest["profile"]
@@ -197,38 +185,26 @@ def why(error: Exception) -> str:
     return f"its rows do not fit together ({error}); import the report again"
 
 
-def _unpack(source: RankFile, tables: Sequence[str], place: Path) -> None:
-    place.mkdir(parents=True, exist_ok=True)
-    path = Path(source.path)
-    with open_file(path) as stream:
-        if source.places is not None and source.kept is None:
-            for table, data in zip(_TABLES, stored(stream, source.places), strict=True):
-                (place / f"{table}.parquet").write_bytes(data)
-            return
-        with opened(stream, path.stat().st_size) as (archive, _):
-            if CELLS_TABLE in tables and f"{CELLS_TABLE}.parquet" not in archive.namelist():
-                raise ProfileFormatError("it lacks what each profile has at each place; make it with --cells")
-            for table in tables:
-                (place / f"{table}.parquet").write_bytes(archive.read(f"{table}.parquet"))
-
-
 def _add_raw(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> None:
     connection, place = reading.connection, reading.folder / "batch"
     folders = [place / f"slot={slot}" for slot in range(len(batch))]
     for rank_file, folder in zip(batch, folders, strict=True):
-        _unpack(rank_file, _TABLES, folder)
+        unpack(rank_file, OTHERS, folder)
     order = [reading.order[rank_file.members[0]] for rank_file in batch]
     most = _launches(connection, [folder / "launches.parquet" for folder in folders], order)
     _number(connection, kernels)
-    run = f"slot, CASE WHEN launch < {most} THEN slot * {most} + launch::UBIGINT END AS run"
-    for table in GROUPED:
-        rows = _rows(table, [folder / f"{table}.parquet" for folder in folders], order, run)
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW in_{table} AS {rows}")
-    files = [str(folder / "samples.parquet") for folder in folders]
-    at_once = not reading.cells and direct.grouped(connection, files, kernels, order)
+    at_once = not reading.cells and direct.grouped(connection, samples(batch, place), kernels, order)
+    if not at_once:
+        for rank_file, folder in zip(batch, folders, strict=True):
+            unpack(rank_file, ("samples",), folder)
     stages = {**STAGES, "samples": direct.STAGE} if at_once else STAGES
+    run = f"slot, CASE WHEN launch < {most} THEN slot * {most} + launch::UBIGINT END AS run"
     for table, query in GROUPED.items():
-        none = " LIMIT 0" if at_once and table == "samples" else ""
+        added = at_once and table == "samples"  # only the columns are asked for
+        files = [folder / f"{table}.parquet" for folder in (folders[:1] if added else folders)]
+        rows = _rows(table, files, order, run)
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW in_{table} AS {rows}")
+        none = " LIMIT 0" if added else ""
         connection.execute(f"CREATE OR REPLACE TEMP TABLE grouped_{table} AS {query}{none}")
     for text, query in _CHECKS.items():
         if connection.execute(f"SELECT 1 {query} LIMIT 1").fetchone() is not None:
@@ -345,7 +321,7 @@ def _add_kept(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> 
     connection, place = reading.connection, reading.folder / "kept"
     assert source.kept is not None  # noqa: S101 of the batch
     tables = ("launches", "counts", "pc_metrics", *sorted(ACROSS), *([CELLS_TABLE] if reading.cells else []))
-    _unpack(source, tables, place)
+    unpack(source, tables, place)
     for name in FORMS:
         file = place / f"{f'across_{name}' if name in KEPT else name}.parquet"
         connection.execute(

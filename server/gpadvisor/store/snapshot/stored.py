@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, Final
 from zipfile import ZIP_STORED, ZipFile
 
@@ -25,13 +25,14 @@ def stored_places(archive: ZipFile, names: Sequence[str]) -> bytes | None:
     return b"".join(_PLACE.pack(entry.header_offset, entry.file_size, entry.CRC) for entry in entries)
 
 
-def stored(stream: BinaryIO, places: bytes) -> Iterator[bytes]:
-    """The bytes of members at places that were looked up before.
+def stored(stream: BinaryIO, places: bytes, numbers: Iterable[int]) -> Iterator[bytes]:
+    """The bytes of members at places that were looked up before, which are numbered.
 
     Raises:
         ProfileFormatError: they are not what the archive says.
     """
-    for offset, size, checksum in _PLACE.iter_unpack(places):
+    for number in numbers:
+        offset, size, checksum = _PLACE.unpack_from(places, number * _PLACE.size)
         stream.seek(offset)
         head = stream.read(_HEAD.size)
         if len(head) < _HEAD.size or not head.startswith(_MARK):
