@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import statistics
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,8 +24,24 @@ SMALL = Size(instructions=4_000, kernels=1)
 MANY = Size(instructions=4_000, kernels=20)
 
 
+def holds_mostly(holds: Callable[[], bool], rounds: int) -> bool:
+    """Whether something holds in most rounds, as the median then does; no more of them than decide that."""
+    most = rounds // 2 + 1
+    found: list[bool] = []
+    while found.count(True) < most > found.count(False):
+        found.append(holds())
+    return found.count(True) == most
+
+
 def _cubin(size: Size) -> bytes:
     return compile_text(cuda_source(size), f"{size.name}.cu")
+
+
+def test_a_median_is_known_once_most_rounds_agree() -> None:
+    for outcomes, rounds in (([True, True], 3), ([True, False, True], 3), ([False, True, False], 3)):
+        left = iter(outcomes)
+        assert holds_mostly(left.__next__, rounds) is outcomes[-1]
+        assert not list(left)
 
 
 @pytest.mark.toolkit
@@ -94,8 +110,12 @@ def test_the_structure_step_stays_near_nvdisasm(tmp_path: Path) -> None:
         Command(name="nvdisasm", arguments=(str(nvdisasm_path()), "-json", str(path))),
         Command(name="structure", arguments=(sys.executable, "-m", "bench.structure", str(path))),
     ]
-    runs = interleaved(commands, 3)
-    assert median_ratio(runs["structure"], runs["nvdisasm"]) < 10
+
+    def is_near() -> bool:
+        runs = interleaved(commands, 1)
+        return median_ratio(runs["structure"], runs["nvdisasm"]) < 10
+
+    assert holds_mostly(is_near, 3)
 
 
 @pytest.mark.slow
@@ -103,9 +123,13 @@ def test_the_structure_step_stays_near_nvdisasm(tmp_path: Path) -> None:
 @pytest.mark.nvdisasm
 def test_the_views_of_many_small_kernels_cost_at_most_a_tenth_of_their_advice() -> None:
     report = make_input(Size(instructions=6_000, kernels=60)).report
-    rounds = [costs(report) for _ in range(5)]
+
+    def is_cheap() -> bool:
+        one = costs(report)
+        return sum(one.values()) / one["advice"] - 1 < 0.1
+
     # 5 to 8 % here, where most of it is cached after the first round; 9.5 % when each view computed all anew.
-    assert statistics.median(sum(one.values()) / one["advice"] - 1 for one in rounds) < 0.1
+    assert holds_mostly(is_cheap, 5)
 
 
 @pytest.mark.toolkit

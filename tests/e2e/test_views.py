@@ -97,12 +97,23 @@ def cases() -> Mapping[str, tuple[LaunchSpec, Mapping[str, str]]]:
     }
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where a case is disassembled once for all views of it."""
+    return str(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("case", CASES)
 def test_a_view_of_what_is_odd(
-    view: str, case: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    view: str,
+    case: str,
+    cache: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("GPADVISOR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GPADVISOR_CACHE", cache)
     assert tuple(cases()) == CASES
     launch, refusals = cases()[case]
     path = tmp_path / "a.ncu-rep"

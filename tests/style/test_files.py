@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,22 +35,24 @@ TEXT_SUFFIXES = {
 }
 
 
+@cache
 def _files() -> list[Path]:
-    return [
-        path
-        for path in sorted(ROOT.rglob("*"))
-        if path.is_file()
-        and path.suffix in TEXT_SUFFIXES
-        and path != DEMO
-        and not any(
-            part in SKIPPED_FOLDERS or (part.startswith(".") and part not in {".ci", ".gitignore"})
-            for part in path.relative_to(ROOT).parts
-        )
-    ]
+    found = []
+    for at, folders, names in os.walk(ROOT):
+        folders[:] = [
+            one for one in folders if one not in SKIPPED_FOLDERS and (one[0] != "." or one == ".ci")
+        ]
+        found += [Path(at, name) for name in names if name[0] != "." or name == ".gitignore"]
+    return sorted(path for path in found if path.suffix in TEXT_SUFFIXES and path != DEMO and path.is_file())
 
 
 def _python() -> list[Path]:
     return [path for path in _files() if path.suffix == ".py"]
+
+
+@cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def _name(path: Path) -> str:
@@ -74,16 +78,14 @@ def test_sources_start_with_the_license_line() -> None:
         for path in _files()
         if path.suffix in wanted
         and path.name != "pyproject.toml"
-        and not path.read_text(encoding="utf-8").startswith(
-            (f"{wanted[path.suffix]}SPDX-License-Identifier: Apache-2.0\n", "#!/")
-        )
+        and not _text(path).startswith((f"{wanted[path.suffix]}SPDX-License-Identifier: Apache-2.0\n", "#!/"))
     ]
     assert not missing
 
 
 def test_python_files_have_a_docstring_and_lazy_annotations() -> None:
     for path in _python():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = ast.parse(_text(path))
         assert ast.get_docstring(tree), _name(path)
         defines = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
         imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
@@ -102,12 +104,13 @@ FORBIDDEN = {
 @pytest.mark.parametrize("what", FORBIDDEN)
 def test_no_file_holds(what: str) -> None:
     own = Path(__file__).resolve()
+    forbidden = re.compile(FORBIDDEN[what], re.MULTILINE)
     found = [
         f"{_name(path)}:{number}: {line.strip()[:80]}"
         for path in _files()
-        if path.resolve() != own
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-        if re.search(FORBIDDEN[what], line)
+        if path.resolve() != own and forbidden.search(_text(path))
+        for number, line in enumerate(_text(path).splitlines(), 1)
+        if forbidden.search(line)
     ]
     assert not found, f"{what}: {found}"
 
@@ -121,7 +124,7 @@ def test_ignored_checks_say_why() -> None:
     for path in _python():
         if path.resolve() == Path(__file__).resolve():
             continue
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for number, line in enumerate(_text(path).splitlines(), 1):
             found = marks.search(line)
             if found and not ((found["rule"] or found["code"]) and len(found["reason"]) > 8):
                 bare.append(f"{_name(path)}:{number}")

@@ -268,11 +268,12 @@ async function large({ page, done }, file, empty) {
   assert.ok((await page.locator(".row").count()) < 200);
   for (const [way, [step, slowest]] of Object.entries(WAYS)) {
     const rounds = [];
-    for (let round = 0; round < ROUNDS; round += 1) { // one behind the other: a busy machine slows both
+    let median, most;
+    do { // one behind the other: a busy machine slows both, and what is slow in every round is the page
       const [full, none] = [await frames(page, "#machine-rows", step), await frames(empty.page, "body", step)];
       rounds.push(full.map((one, at) => one / none[at]));
-    }
-    const [median, most] = [0, 1].map((at) => Math.min(...rounds.map((one) => one[at])));
+      [median, most] = [0, 1].map((at) => Math.min(...rounds.map((one) => one[at])));
+    } while (rounds.length < ROUNDS && !(median < slowest && most < 2 * slowest));
     console.log(`  100,000 instructions, ${way}: from frame to frame ${median.toFixed(2)} of an empty page's time, 95th percentile ${most.toFixed(2)}`);
     assert.ok(median < slowest && most < 2 * slowest, `${way}: ${JSON.stringify(rounds)}`);
   }
@@ -284,6 +285,7 @@ async function large({ page, done }, file, empty) {
   await done();
 }
 
+/** At most. */
 const ROUNDS = 6;
 /** Of a screen to each frame, and how many times as long as an empty page's a frame may be. */
 const WAYS = { "five rows to a frame": [1 / 4, 2], "a screen to a frame": [1, 4], "jumps to anywhere": [null, 4] };
