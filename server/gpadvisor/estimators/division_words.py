@@ -7,6 +7,7 @@ from collections import Counter
 from enum import Enum
 
 from gpadvisor.estimators import terms
+from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.divisions import division_calls, written_divisions
 from gpadvisor.evidence.patterns import CodeSequence
 from gpadvisor.evidence.queries import (
@@ -14,7 +15,7 @@ from gpadvisor.evidence.queries import (
     loop_indices,
 )
 from gpadvisor.model.ids import FunctionId
-from gpadvisor.model.instruction import Instruction
+from gpadvisor.model.instruction import Instruction, MemorySpace
 from gpadvisor.model.language import Language
 from gpadvisor.model.program import Function, FunctionKind
 
@@ -41,24 +42,28 @@ def told_divisions(functions: tuple[Function, ...]) -> tuple[Divisions, Division
     """The divisions of the source that one change helps, and those that it does not.
 
     Beside divisors that all threads share these are divisors that change from pass to pass, as in Euclid's
-    algorithm.
+    algorithm; and nothing helps those that each pass loads.
     """
-    divisions, other_divisions = Divisions(), Divisions()
+    divisions, other_divisions, loaded = Divisions(), Divisions(), Divisions()
     for function in functions:
         written = [
             division for division in written_divisions(function) if written_at(functions, function, division)
         ]
-        changing = [division for division in written if _divisor(function, division) is _Divisor.CHANGES]
-        divisions[function.id] = tuple(division for division in written if division not in changing)
-        other_divisions[function.id] = tuple(changing)
+        kinds = {division: _divisor(function, division) for division in written}
+        loaded[function.id] = tuple(one for one, kind in kinds.items() if kind is _Divisor.LOADED)
+        changing = tuple(one for one, kind in kinds.items() if kind is _Divisor.CHANGES)
+        divisions[function.id] = tuple(one for one in written if one not in {*changing, *loaded[function.id]})
+        other_divisions[function.id] = (*changing, *loaded[function.id])
     shared = (_divisor(function, division) for function in functions for division in divisions[function.id])
     if _Divisor.UNIFORM in shared:
         return divisions, other_divisions
     together = {
-        number: tuple(sorted((*divisions[number], *other_divisions[number]), key=_start))
+        number: tuple(
+            sorted({*divisions[number], *other_divisions[number]}.difference(loaded[number]), key=_start)
+        )
         for number in divisions
     }
-    return together, dict.fromkeys(divisions, ())
+    return together, loaded
 
 
 def _start(sequence: CodeSequence) -> int:
@@ -147,6 +152,7 @@ class _Divisor(Enum):
     UNIFORM = 1  # the same for all threads
     CHANGES = 2  # computed anew in each pass of the loop around the division
     OWN = 3
+    LOADED = 4  # computed anew from what each pass of the loop loads
 
 
 def _divisor(function: Function, sequence: CodeSequence) -> _Divisor:
@@ -165,7 +171,29 @@ def _divisor(function: Function, sequence: CodeSequence) -> _Divisor:
     if definitions and all(_is_parameter(function.instructions[index]) for index in definitions):
         return _Divisor.UNIFORM
     inside = set() if loop is None else {*loop_indices(function, loop)}
-    return _Divisor.CHANGES if definitions & inside else _Divisor.OWN
+    if not definitions & inside:
+        return _Divisor.OWN
+    return _Divisor.LOADED if _comes_from_memory(function, definitions, inside) else _Divisor.CHANGES
+
+
+def _comes_from_memory(function: Function, definitions: set[int], inside: set[int]) -> bool:
+    """Whether something that a pass loads is in a value."""
+    pending, visited = [*definitions & inside], set[int]()
+    while pending:
+        index = pending.pop()
+        if index in visited:
+            continue
+        visited.add(index)
+        maker = function.instructions[index]
+        if is_memory(maker) and maker.info.space is not MemorySpace.CONSTANT:
+            return True
+        pending += [
+            definition
+            for used in maker.uses
+            for definition in function.reaching.definitions(index, used)
+            if definition in inside
+        ]
+    return False
 
 
 def _is_parameter(instruction: Instruction) -> bool:

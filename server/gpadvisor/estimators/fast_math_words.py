@@ -21,10 +21,17 @@ from gpadvisor.evidence.library_math import (
     is_of_doubles,
     routine_name,
 )
-from gpadvisor.evidence.patterns import DIVISION_BY_CONSTANT, FLOAT_BY_CONSTANT, SINE, SLOW_PATH
+from gpadvisor.evidence.patterns import (
+    DIVISION_BY_CONSTANT,
+    FLOAT_BY_CONSTANT,
+    SINE,
+    SLOW_PATH,
+    CodeSequence,
+)
 from gpadvisor.evidence.queries import line_text
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.language import Language
+from gpadvisor.model.program import Function
 
 _SHOWN_PLACES: Final = 2
 _BY_CONSTANT: Final = frozenset({DIVISION_BY_CONSTANT, FLOAT_BY_CONSTANT})
@@ -110,6 +117,7 @@ def _cures(found: FoundMath) -> list[_Cure]:
     for by, words in _RECIPROCALS.items():
         divided = [(one, sequence) for one, sequence in found.sequences() if divisor_of(one, sequence) is by]
         if divided:
+            divided.sort(key=_place)
             lines = dict.fromkeys(line_text(function, sequence.start) for function, sequence in divided)
             place = (divided[0][0].id, divided[0][1].start)
             cures.append(_Cure(f"{words} {_some(tuple(lines))}", found.samples_of(divided), place))
@@ -134,13 +142,21 @@ def _fast_forms(found: FoundMath) -> list[_Cure]:
     fast = terms.FAST_MATH.of(found.language)
     if any(sequence.kind == "powf" for _, sequence in single):
         fast += terms.NO_NEGATIVE_BASE.of(found.language)
-    of = {(sequence.kind, line_text(function, sequence.start)): None for function, sequence in single}
+    of = {(one.kind, line_text(function, one.start)): None for function, one in sorted(single, key=_place)}
     named = [
         f"{kind} at {place}{_fast(kind, found.language)}"
         for kind, place in of
         if kind != SLOW_PATH or (SINE, place) not in of
     ]
     return [_Cure(f"{fast}: {_some(named)}" if named else fast, found.samples_of(single))]
+
+
+def _place(found: tuple[Function, CodeSequence]) -> tuple[str, int, int]:
+    """Where a reader of the source comes to it: copies of a template have their code in any order."""
+    function, sequence = found
+    entry = function.lines[sequence.start]
+    file, line = ("", 0) if entry is None else (entry.location.file, entry.location.line)
+    return file, line, sequence.start
 
 
 def _fast(kind: str, language: Language) -> str:

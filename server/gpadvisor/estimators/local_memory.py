@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.accesses import is_local, is_stack_slot, one_way_slots, passes_stack_on
-from gpadvisor.evidence.arrays import copies_parameters, is_indexed_by_data
+from gpadvisor.evidence.arrays import copies_parameters, is_indexed_by_data, is_moved_by_conditions
 from gpadvisor.evidence.library_code import in_library_loop, makes_random_numbers
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
 from gpadvisor.evidence.patterns import math_sequences
@@ -155,7 +155,7 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
             for index in own_slots[function]
         }
     by_data = any(is_indexed_by_data(functions[function_id], index) for function_id, index in arrays)
-    array = LocalKind.BY_DATA if by_data else LocalKind.ARRAY
+    array = LocalKind.BY_DATA if by_data or _conditions_move(functions, arrays) else LocalKind.ARRAY
     kinds = {}
     for function, indices in own_slots.items():
         if function.kind is not FunctionKind.KERNEL:
@@ -169,6 +169,14 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
             kind = LocalKind.PASSED if index in one_way else fixed
             kinds[function.id, index] = array if (function.id, index) in arrays else kind
     return kinds
+
+
+def _conditions_move(functions: Sequence[Function], arrays: Collection[tuple[FunctionId, int]]) -> bool:
+    """Whether conditions move the index of the array access that runs most often by the loops around it."""
+    if not arrays:
+        return False
+    number, index = max(sorted(arrays), key=lambda place: len(functions[place[0]].enclosing_loops(place[1])))
+    return is_moved_by_conditions(functions[number], index)
 
 
 def _holds_parameters(own: Mapping[Function, Sequence[int]]) -> bool:

@@ -15,6 +15,7 @@ from gpadvisor.estimators.local_memory import (
     passes_to_own,
     registers_at_same_occupancy,
 )
+from gpadvisor.evidence.arrays import is_indexed_by_data, is_moved_by_conditions
 from gpadvisor.evidence.measured import registers_per_thread
 from gpadvisor.evidence.queries import (
     is_recursive,
@@ -37,8 +38,9 @@ def local_advice(context: KernelContext, places: LocalPlaces) -> str:
         )
     if LocalKind.BY_DATA in kinds:
         parts.append(
-            "An array of the thread is indexed with values that were loaded, so that no unrolling makes "
-            f"registers of it. {_by_data_cure(context)}".rstrip()
+            f"An array of the thread is indexed with values that "
+            f"{'conditions move' if _conditions_move(context, places) else 'were loaded'}, so that no "
+            f"unrolling makes registers of it. {_by_data_cure(context, places)}".rstrip()
         )
     if LocalKind.PARAMETER in kinds:
         parts.append(
@@ -66,7 +68,7 @@ def local_cure(context: KernelContext, places: LocalPlaces) -> str:
     if LocalKind.ARRAY in kinds:
         parts.append(_array_cure(context))
     if LocalKind.BY_DATA in kinds:
-        parts.append(_by_data_cure(context))
+        parts.append(_by_data_cure(context, places))
     if LocalKind.PARAMETER in kinds:
         parts.append(_parameter_cure(context))
     if LocalKind.CALL in kinds:
@@ -102,11 +104,24 @@ def _array_cure(context: KernelContext) -> str:
     )
 
 
-def _by_data_cure(context: KernelContext) -> str:
+def _by_data_cure(context: KernelContext, places: LocalPlaces) -> str:
     """What to do about an array that data index; nothing where it has no other place."""
     if not fits_shared(context):
         return ""
-    return f"Keep the thread's array in shared memory{_if_it_fits(context)}: its index is data."
+    why = "conditions move its index" if _conditions_move(context, places) else "its index is data"
+    return f"Keep the thread's array in shared memory{_if_it_fits(context)}: {why}."
+
+
+def _conditions_move(context: KernelContext, places: LocalPlaces) -> bool:
+    """Whether conditions move the index of an array, and nothing that was loaded is in one."""
+    arrays = [
+        (context.program.functions[number], index)
+        for (number, index), kind in places.items()
+        if kind is LocalKind.BY_DATA
+    ]
+    return any(is_moved_by_conditions(*place) for place in arrays) and not any(
+        is_indexed_by_data(*place) for place in arrays
+    )
 
 
 def _parameter_cure(context: KernelContext) -> str:

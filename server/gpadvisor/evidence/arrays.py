@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-from gpadvisor.evidence.accesses import is_memory
-from gpadvisor.evidence.loops import loop_comparisons
+from gpadvisor.evidence.accesses import is_memory, is_stack_slot
+from gpadvisor.evidence.loops import every_pass, loop_comparisons
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import MemorySpace, Register
@@ -164,6 +164,55 @@ def is_indexed_by_data(function: Function, access: int) -> bool:
         index not in _bounds(function) and _is_data(function, index)
         for index in address_makers(function, access)
     )
+
+
+def is_moved_by_conditions(function: Function, access: int) -> bool:
+    """Whether a loop around an access steps its index in some passes, or sets it back: a stack, a buffer.
+
+    No unrolling makes a constant of such an index.
+    """
+    makers = address_makers(function, access)
+    for loop in function.enclosing_loops(access):
+        own = [index for index in makers if function.innermost_loop(index) == loop]
+        if any(_is_set_back_in_memory(function, loop, index) for index in own):
+            return True
+        steps = [index for index in own if _steps(function, index)]
+        stepped = {register for index in steps for register in function.instructions[index].defs}
+        set_back = any(
+            not function.instructions[index].uses and stepped.intersection(function.instructions[index].defs)
+            for index in own
+        )
+        if set_back or any(
+            function.instructions[index].guard is not None or not every_pass(function, loop, index)
+            for index in steps
+        ):
+            return True
+    return False
+
+
+def _is_set_back_in_memory(function: Function, loop: LoopId, load: int) -> bool:
+    """Whether an index is a variable of the stack, such as a member of a struct, that a loop sets to zero."""
+    slot = function.instructions[load]
+    if slot.opcode != "LDL" or not is_stack_slot(slot):
+        return False
+    place = slot.operand_texts[1]
+    return any(
+        instruction.opcode == "STL" and instruction.operand_texts[:2] == [place, "RZ"]
+        for instruction in (function.instructions[index] for index in loop_indices(function, loop))
+    )
+
+
+def _steps(function: Function, index: int) -> bool:
+    """Whether an instruction adds to what it left in the pass before."""
+    instruction = function.instructions[index]
+    return instruction.opcode in _ADDS and any(
+        index in function.reaching.definitions(index, register)
+        for register in instruction.defs
+        if register in instruction.uses
+    )
+
+
+_ADDS: Final = frozenset({"IADD3", "IADD", "VIADD", "UIADD3"})
 
 
 def _is_data(function: Function, index: int) -> bool:

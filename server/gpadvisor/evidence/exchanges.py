@@ -104,6 +104,8 @@ def _shape(function: Function, access: int, distances: set[Register]) -> bool | 
     while pending:
         use, read = pending.pop()
         if read in distances:
+            if not _pairs(function.instructions[use]):
+                return None  # a sum with the distance goes to another warp, too
             partner = True
             continue
         if _is_base(function, use, read):
@@ -127,10 +129,15 @@ def _keeps_order(maker: Instruction, distances: set[Register]) -> bool:
     if is_copy(maker) or maker.info.space is MemorySpace.CONSTANT:
         return True
     if maker.opcode == "LOP3":
-        texts = maker.operand_texts
-        return _XOR in texts and "RZ" in texts and bool(distances.intersection(maker.uses))
+        return _pairs(maker) and bool(distances.intersection(maker.uses))
     own_registers = [used for used in maker.uses if register_file(used) is not RegisterFile.UNIFORM]
     return maker.opcode in _SCALES and len(own_registers) <= 1 and not _TURNS.intersection(maker.modifiers)
+
+
+def _pairs(maker: Instruction) -> bool:
+    """Whether an instruction is ``a ^ b``, which goes back and forth between two threads."""
+    texts = maker.operand_texts
+    return maker.opcode == "LOP3" and _XOR in texts and "RZ" in texts
 
 
 _TURNS: Final = frozenset({"R", "HI", "X"})

@@ -10,11 +10,13 @@ from gpadvisor.evidence.discarded import EFFECTS, deciding
 from gpadvisor.evidence.lanes import PREDICATES, comparisons, counted_threads, is_order, numbers_of
 from gpadvisor.evidence.measured import Values, executed_threads
 from gpadvisor.model.instruction import MemorySpace, OpcodeClass, register_file
-from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.program import Function
 
 _ONE_PASS: Final = 1.05
 """Passes of a loop for each thread of the launch: with more, who runs how many is not known."""
+_FEW_BLOCKS: Final = 8
+"""Blocks of an SM that do not tell what part of the grid its edge is."""
 _LEAVING: Final = frozenset({OpcodeClass.CALL, OpcodeClass.RETURN})
 
 
@@ -26,6 +28,12 @@ class Oversized:
     idle: dict[int, float]  # by instruction, the share of its threads that leave none
     store: int
     condition: int  # the comparison that tells who is beyond the end
+
+
+def edge_by_chance(profile: KernelProfile, evidence: Evidence) -> bool:
+    """Whether the few blocks that were simulated, those of one SM, may be the ones at the edge of a grid."""
+    few = profile.launch.blocks < _FEW_BLOCKS * (profile.device.sms or 1)
+    return evidence is Evidence.MODELLED and few
 
 
 def oversized(profile: KernelProfile, function: Function, *, edge: float) -> Oversized | None:

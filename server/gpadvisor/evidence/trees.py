@@ -325,7 +325,10 @@ def _level_bounds(function: Function, start: int, end: int) -> Iterator[tuple[In
 
 
 def _levels(run: list[tuple[int, int]]) -> list[int]:
-    return [index for index, bound in run if bound <= WARP] if len(run) >= _LEVELS else []
+    """Those of a run that are one warp's affair; none where the last barrier is behind all its levels."""
+    within = [index for index, bound in run if bound <= WARP]
+    whole = len(run) >= _LEVELS and any(bound < WARP for _, bound in run)
+    return within if whole else []
 
 
 def _power_bound(instruction: Instruction) -> int | None:

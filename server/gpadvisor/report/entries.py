@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from gpadvisor.analyzer.places import is_library
 from gpadvisor.model.advice import Advice, Category, CodeRef, KernelAdvice, ScopeKind, Suggestion
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.sentence import Sentence
 from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import base_name
 
@@ -61,19 +62,26 @@ def saved(entry: NumberedSuggestion) -> float:
 def families(advice: Advice) -> tuple[Family, ...]:
     """Kernels by name with what no comment in the source sets aside, those first where most can be saved.
 
-    What several kernels share is told once: a finding on one line, and the same change of the launch.
+    What several kernels share is told once: a finding on one line, the same change of the launch, and of one
+    template what has no figure and the same words, on whichever lines.
     """
     groups: dict[str, list[KernelAdvice]] = {}
     for kernel in advice.kernels:
         groups.setdefault(base_name(kernel.name), []).append(kernel)
     merged: dict[tuple[str, object], NumberedSuggestion] = {}
     owners: dict[tuple[str, object], str] = {}
+    of_words: dict[tuple[str, str, str], tuple[str, object]] = {}
     for name, kernels in groups.items():
         for kernel in kernels:
             for suggestion in kernel.suggestions:
                 if suggestion.suppressed is not None:
                     continue
-                key = suggestion.code, wording(suggestion) or primary(suggestion) or name
+                key: tuple[str, object] = (
+                    suggestion.code,
+                    wording(suggestion) or primary(suggestion) or name,
+                )
+                if suggestion.speedup is None:
+                    key = of_words.setdefault((name, suggestion.code, _without_lines(suggestion)), key)
                 earlier = merged.get(key)
                 if earlier is None:
                     owners[key] = name
@@ -134,6 +142,11 @@ def wording(suggestion: Suggestion) -> str:
     """The words of a change of the launch that has no figure: kernels that share them are told once."""
     launch = suggestion.category is Category.PARALLEL and suggestion.speedup is None
     return suggestion.cure if launch else ""
+
+
+def _without_lines(suggestion: Suggestion) -> str:
+    """What to change, wherever that is."""
+    return Sentence(suggestion.cure or suggestion.advice).at(lambda _: "")
 
 
 def heaviest(all_families: Sequence[Family]) -> Family:

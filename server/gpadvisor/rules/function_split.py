@@ -5,7 +5,7 @@
 
 Samples in which a warp had no instruction to issue because it was still being fetched
 (`no_instructions`), grouped by the inlined function they are in, else by the loop. It compares the code
-that runs again and again with the sizes of the instruction caches.
+that runs again and again with the sizes of the caches; without samples, only functions that repeat in it.
 
 ## Why warps stall
 
@@ -163,6 +163,9 @@ def _unknown(context: KernelContext, loops: Sequence[StaticSite]) -> str:
     fragments = any(large[0].instructions[index].info.opclass is OpcodeClass.TENSOR for index in inside)
     if fragments or len(inside & products) * _NOTABLE_PART >= len(inside):
         return f"{_named(context.program, loops)}, and is a product, which is unrolled on purpose"
+    if context.profile is None and _repeated(large[0], inside) is None:
+        # An array that a loop's counter indexes is in registers only while the loop is unrolled.
+        return f"{_named(context.program, loops)}, and no function stands in it several times"
     return ""
 
 
@@ -300,7 +303,10 @@ def _carries_memory(function: Function, inside: set[int]) -> bool:
 
 
 def _repeated(function: Function, inside: set[int]) -> tuple[str, int] | None:
-    """The function that is inlined in several places and has the most code there; at least a quarter."""
+    """The function that is inlined in several places and has the most code there; at least a quarter.
+
+    None that a call would cost more than it has instructions.
+    """
     sizes: Counter[str] = Counter()
     places: dict[str, set[tuple[InlineFrame, ...]]] = {}
     for index in inside:
@@ -309,12 +315,18 @@ def _repeated(function: Function, inside: set[int]) -> tuple[str, int] | None:
             if entry is not None and frame.function is not None:
                 sizes[frame.function] += 1
                 places.setdefault(frame.function, set()).add(entry.inline[depth:])
-    copied = [(name, size) for name, size in sizes.most_common() if len(places[name]) > 1]
+    copied = [
+        (name, size)
+        for name, size in sizes.most_common()
+        if len(places[name]) > 1 and size >= _LEAST_CALLED * len(places[name])
+    ]
     if not copied or copied[0][1] * _NOTABLE_PART < len(inside):
         return None
     return copied[0][0], len(places[copied[0][0]])
 
 
+_LEAST_CALLED: Final = 16
+"""Instructions of a copy: call, return and what moves the address and the arguments are half as many."""
 _NOTABLE_PART: Final = 4
 """Less than a quarter of a loop is not what makes it too large."""
 

@@ -22,7 +22,8 @@ instead of long before, recompute what is cheap, narrow what is wide. If the com
 registers than the hardware allows (`__launch_bounds__`, `-maxrregcount`), raise that limit as far as the
 occupancy that the kernel needs permits; the advice names the numbers. For indexed arrays: unroll the loop
 over the index completely, so that each element becomes a register, or move the array to shared memory. One
-that data index (a histogram of each thread) has no such loop: shared memory, where the block's fit. A
+that data index (a histogram of each thread), or whose index conditions move (a stack, a buffer that fills),
+has no such loop: shared memory, where the block's fit. A
 parameter that the kernel does not change needs no copy: `const __grid_constant__` (CUDA 11.7, sm_70) lets it
 be read where it is passed, in constant memory.
 
@@ -149,7 +150,8 @@ def _match(context: KernelContext) -> Match | Rejection:
             ),
             *traffic_gone(context, kinds),
         ),
-        actionable=bool(local_cure(context, weighty)),
+        # Whoever calls printf and nothing else through the stack wants what it prints.
+        actionable=bool(local_cure(context, weighty)) and not _prints(context, weighty),
     )
 
 
@@ -165,6 +167,13 @@ def _runs_often(context: KernelContext, place: tuple[FunctionId, int], kind: Loc
     if function.kind is not FunctionKind.KERNEL or (not function.loops and kind is not LocalKind.PASSED):
         return True
     return function.innermost_loop(place[1]) is not None
+
+
+def _prints(context: KernelContext, places: LocalPlaces) -> bool:
+    """Whether local memory has nothing but what printf or an assertion is given."""
+    return {*places.values()} == {LocalKind.PASSED} and not any(
+        passes_to_own(context, context.program.functions[number]) for number, _ in places
+    )
 
 
 def _nothing(context: KernelContext, outside: int) -> str:

@@ -90,7 +90,7 @@ from gpadvisor.evidence.lanes import (
     threads_per_warp,
     writes_in_loop,
 )
-from gpadvisor.evidence.oversized_grids import oversized
+from gpadvisor.evidence.oversized_grids import edge_by_chance, oversized
 from gpadvisor.evidence.queries import (
     Mask,
     by_class,
@@ -143,7 +143,8 @@ def _match(context: KernelContext) -> Match | Rejection:
         )
     text = f"{percent(result.lost)} of what warps execute is for threads without work"
     choice = _choice(context, profile, result)
-    if choice is Choice.BOUND and not has_rows(profile.launch):
+    by_chance = edge_by_chance(profile, context.evidence)
+    if choice is Choice.BOUND and (by_chance or not has_rows(profile.launch)):
         return Rejection(code=_CODE, reason="threads beyond the last element: one row of blocks is too many")
     if _NEIGHBOURS in _CURES[choice] and profile.launch.threads_per_block <= WARP:
         return Rejection(code=_CODE, reason="a block is one warp: there is no other to skip the code")
@@ -179,6 +180,8 @@ def _thrown_away(context: KernelContext, profile: KernelProfile, blame: Blame, i
         None if function is None or executed is None else discarded(profile, function, edge=constants.EDGE)
     )
     if found is None or function is None or executed is None:
+        return None
+    if found.keeps_out is KeptOut.BEYOND and edge_by_chance(profile, context.evidence):
         return None
     warps = executed[function.id]
     every = sum(float(counts.sum()) for counts in executed.values())
@@ -252,9 +255,11 @@ _CURES: Final = {
     "decide in which pass it leaves the loop.",
     Choice.UNKNOWN: f"{_NEIGHBOURS}.",
 }
+_ONE_WARP: Final = "Let several threads share one item: threads of the warp run different numbers of passes."
+"""Where no other warp is there for items of another length."""
 _SKIPPING: Final = frozenset({Choice.DATA, Choice.SPREAD, Choice.UNKNOWN})
 """Whose cure saves warps nothing but a branch around the code."""
-_MORE: Final = "give each thread more than one element"
+_MORE: Final = "give each thread more elements"
 _LAST_STEPS: Final = "leave the last steps to one warp and its shuffles"
 
 
@@ -328,8 +333,13 @@ def _gone(context: KernelContext, idle: Idle, choice: Choice) -> list[dict[tuple
 def _cure(context: KernelContext, blame: Blame, idle: Idle, choice: Choice) -> str:
     """A tree's last steps have few threads by themselves; elsewhere it counts what parts them."""
     function, index = idle.function, idle.worst
+    if context.profile is None:
+        return ""
     if not tree_barriers(function) and not in_level_loop(function, index):
-        return _CURES[choice].format(blocks=_blocks(context.profile.launch)) if context.profile else ""
+        launch = context.profile.launch
+        one_warp = launch.blocks == 1 and launch.threads_per_block <= WARP
+        cure = _ONE_WARP if one_warp and choice is Choice.PASSES else _CURES[choice]
+        return cure.format(blocks=_blocks(launch))
     tree = _MORE if waits_for_levels(context, blame, function) else f"{_MORE}, and {_LAST_STEPS}"
     if choice is Choice.FIRST:
         return f"{tree[0].upper()}{tree[1:]}."

@@ -14,6 +14,7 @@ from gpadvisor.model.advice import Category, KernelAdvice, LaunchSummary, Reject
 from gpadvisor.model.ids import Pc
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Evidence, SlowestRank
+from gpadvisor.model.sentence import Sentence, line_mark
 from gpadvisor.model.timeline import KernelName, KernelTime, RunPart
 from gpadvisor.report import render_markdown, render_text
 from gpadvisor.report.caveats import caveats
@@ -131,6 +132,34 @@ def test_instantiations_of_a_template_are_one_and_what_they_share_is_told_once()
     assert "gather (2 instantiations) takes 80 % of the time" in text
     assert text.count("Write 0.5f instead of 0.5") == 1
     assert "in gather<1> and 1 more" in text
+
+
+WRITE = "Write {} otherwise."
+
+
+@pytest.mark.parametrize(("words", "told"), [(WRITE, 1), ("Write {} otherwise, or not.", 2)])
+def test_of_a_template_one_change_on_several_lines_is_told_once_where_it_has_no_figure(
+    words: str, told: int
+) -> None:
+    """As a division whose first line depends on the instantiation."""
+    changes = (Sentence(text.format(line_mark(values.at(7 + at)))) for at, text in enumerate((WRITE, words)))
+    made = [
+        replace(
+            values.kernel(name=f"k<{at}>(int)", groups=(), time_share=None),
+            suggestions=(
+                replace(
+                    values.LOOP_UNROLLING,
+                    speedup=None,
+                    hotspots=(),
+                    cure=cure,
+                    scope=replace(values.LOOP_UNROLLING.scope, location=values.at(7 + at)),
+                ),
+            ),
+        )
+        for at, cure in enumerate(changes)
+    ]
+    (family,) = families(values.advice(*made))
+    assert len(family.entries) == told
 
 
 def test_a_finding_in_a_header_is_told_once_for_all_kernels() -> None:

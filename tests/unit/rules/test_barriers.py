@@ -322,7 +322,7 @@ def test_shuffles_are_told_once() -> None:
         context = context_of(listing(text), rows, counts=counts, metrics=busy)
         tree, found = warp_balance.OPTIMIZER.match(context), thread_divergence.OPTIMIZER.match(context)
         assert isinstance(found, Match), found
-        assert "ive each thread more than one element" in found.cure
+        assert "ive each thread more elements" in found.cure
         assert ("shuffles" in found.cure) is told
         assert (isinstance(tree, Match) and "shuffles" in tree.cure) is not told
 

@@ -14,6 +14,7 @@ from gpadvisor.evidence.lanes import active_share, condition
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.profile import Evidence
 from gpadvisor.rules.thread_divergence import OPTIMIZER
 
 ISSUE = "sm__issue_active.avg.pct_of_peak_sustained_elapsed"
@@ -490,6 +491,19 @@ OVERHANGING = """
     thens| RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R8 // 8
     EXIT
 """
+
+
+def test_a_few_simulated_blocks_do_not_tell_how_much_overhangs() -> None:
+    """As of 16 blocks for 50 x 50 results, of which the one that was simulated lay at the edge."""
+    overhanging = _context(OVERHANGING, {ISSUE: 80.0}, active=16, block=32)
+    for context in (_stored_by_few(), _in_rows(overhanging)):
+        simulated = replace(context, evidence=Evidence.MODELLED)
+        assert "overhang" in _match(simulated).cure
+        assert context.profile is not None
+        profile = replace(context.profile, launch=replace(context.profile.launch, grid=(4, 4, 1)))
+        assert "overhang" in _match(replace(context, profile=profile)).cure
+        few = OPTIMIZER.match(replace(simulated, profile=profile))
+        assert isinstance(few, Rejection) or "overhang" not in few.cure
 
 
 def test_an_index_of_the_grid_beyond_the_end_is_a_block_that_overhangs() -> None:
