@@ -287,7 +287,7 @@ def _kernel_of_code(
         try:
             config = configuration(name, request, written)
             if config is None:
-                why = _NOT_FOUND if written is None else written.note
+                why = _NOT_FOUND if written is None else written.origin
                 problems = (Problem(ProblemCode.LAUNCH_NOT_KNOWN, why),)
             else:
                 modelled = model_kernel(program, name, model, config, digest, progress=progress)

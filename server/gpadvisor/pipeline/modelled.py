@@ -59,7 +59,7 @@ def written_launches(path: Path, request: Request) -> Mapping[str, SourceLaunch]
 def open_launches(kernels: Iterable[str], launches: Mapping[str, SourceLaunch]) -> list[str]:
     """What stands in the way of the launches that a source has."""
     written = (launch_of(kernel, launches) for kernel in kernels)
-    return [launch.note for launch in written if launch is not None]
+    return [launch.origin for launch in written if launch is not None]
 
 
 def configuration(

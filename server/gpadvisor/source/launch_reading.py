@@ -67,7 +67,7 @@ def launch_places(tree: Tree) -> tuple[LaunchPlace, ...]:
             for name, line in list(lines.items())[:MAX_SIZES]
             if len(name) <= MAX_TEXT
         )
-        kernel = _kernel_name(node)
+        kernel = _written_name(node).rpartition("::")[2]
         tile = arrays[kernel].at(node) if kernel in arrays else frozenset()
         places.append(
             LaunchPlace(
@@ -210,7 +210,7 @@ def _site(unit: HostTexts, file: int, node: Node, names: ScopeNames) -> LaunchSi
     reader = ValueReader(unit, names)
     grid, block = (reader.sizes(places[index]) if len(places) > index else None for index in (0, 1))
     shared = reader.number(places[2]) if len(places) > 2 else 0
-    name = _kernel_name(node)
+    name = _written_name(node)
     return LaunchSite(
         kernel=name[:MAX_NAME],
         file=file,
@@ -218,14 +218,15 @@ def _site(unit: HostTexts, file: int, node: Node, names: ScopeNames) -> LaunchSi
         grid=grid,
         block=block,
         dynamic_shared_bytes=int(shared) if shared is not None and 0 <= shared < MOST_VALUES else None,
-        arguments=_arguments(unit, reader, name, node.child_by_field_name("arguments")),
+        arguments=_arguments(unit, reader, name.rpartition("::")[2], node.child_by_field_name("arguments")),
         unknown=tuple(dict.fromkeys(reader.unknown))[:MAX_NAMES],
     )
 
 
-def _kernel_name(node: Node) -> str:
+def _written_name(node: Node) -> str:
+    """Of the kernel, with its namespaces as far as they are written."""
     function = node.child_by_field_name("function")
-    return re.sub(r"<.*|[()\s]", "", "" if function is None else node_text(function)).rpartition("::")[2]
+    return re.sub(r"<.*|[()\s]", "", "" if function is None else node_text(function)).removeprefix("::")
 
 
 def _arguments(

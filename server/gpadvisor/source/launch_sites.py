@@ -29,7 +29,7 @@ class LaunchArgument:
 class LaunchSite:
     """One launch; None where constants of the source do not decide it."""
 
-    kernel: str  # its plain name
+    kernel: str  # its name as it is written, with namespaces
     file: int  # which of the texts that were read
     line: int
     grid: tuple[int, int, int] | None

@@ -209,6 +209,12 @@ class ValueReader:
         value = self._scalar(node.child_by_field_name("value"), depth)
         return float(value) if kind is not None and node_text(kind) in {"float", "double"} else int(value)
 
+    def assigned(self, node: Node, depth: int) -> Value:
+        """What ``a = b = 5`` sets both to."""
+        if not any(child.type == "=" for child in node.children):
+            raise _UnknownError(node_text(node))
+        return self._scalar(node.child_by_field_name("right"), depth)
+
     def sizeof(self, node: Node, _depth: int) -> Value:
         """Bytes of a plain type."""
         inner = node.child_by_field_name("type") or node.child_by_field_name("value")
@@ -293,6 +299,7 @@ _HANDLERS: Final[dict[str, Callable[[ValueReader, Node, int], Value]]] = {
     "unary_expression": ValueReader.unary,
     "cast_expression": ValueReader.cast,
     "sizeof_expression": ValueReader.sizeof,
+    "assignment_expression": ValueReader.assigned,
     "call_expression": ValueReader.call,
     "field_expression": ValueReader.component,
 }

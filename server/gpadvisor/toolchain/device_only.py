@@ -185,9 +185,11 @@ class _Reduction:
         absent = tuple(self._absent.values())
         if not absent or latest is first:
             return latest
-        sentence = f"{self._job.source.name} needs {_list(self._absent)}, which no include folder has"
+        folders = "its folder" if len(absent) == 1 else "their folders"
+        # What else the compiler says is mostly of what they declare.
         return CompileError(
-            f"{sentence} (-I FOLDER, or flags): {latest}",
+            f"{self._job.source.name} needs {_list(self._absent)}, which no include folder has; name "
+            f"{folders} with -I FOLDER, or flags in gpadvisor.toml",
             (*absent, *latest.messages),
             by_nvrtc=latest.by_nvrtc,
         )

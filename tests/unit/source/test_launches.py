@@ -27,6 +27,7 @@ def _site(body: str, before: str = "") -> LaunchSite:
         ("int t = 32; dim3 b(t); k<<<dim3(2, 3, 4), b>>>(p, 5, 1.0);", (2, 3, 4), (32, 1, 1)),
         ("dim3 b; b.x = 8; b.y = 1 << 2; k<<<1, b>>>(p, 5, 1.0);", (1, 1, 1), (8, 4, 1)),
         ("dim3 b = {16, 2}; k<<<b.x * 2, b>>>(p, 5, 1.0);", (32, 1, 1), (16, 2, 1)),
+        ("int m, t; m = t = 256; k<<<m / 8, t>>>(p, 5, 1.0);", (32, 1, 1), (256, 1, 1)),
         ("k<<<(int)ceil(1000 / (float)256), 0x80>>>(p, 5, 1.0);", (4, 1, 1), (128, 1, 1)),
     ],
 )
@@ -55,6 +56,7 @@ def test_macros_decide_where_those_that_are_known_agree() -> None:
     [
         "int t = 256; if (argc > 1) t = atoi(argv[1]);",
         "int t = 256; t += 1;",
+        "int t0 = 1, t = (t0 += 1);",
         "int t = 256; t++;",
         'int t = 256; scanf("%d", &t);',
         "int t = 256; while (argc--) t = 5;",

@@ -19,6 +19,7 @@ from gpadvisor.pipeline.sources.local import read_source
 from gpadvisor.source.launch_sites import LaunchSite, launch_sites_from_json
 
 _INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]{1,400})"', re.MULTILINE)
+_UNNAMED: Final = "(anonymous namespace)::"
 _MAX_TEXTS: Final = 32
 _MAX_TEXT: Final = 1 << 20
 
@@ -34,13 +35,20 @@ class SourceLaunch:
     @property
     def note(self) -> str:
         """Where the launch comes from, and what to state."""
-        lacks = f", where {', '.join(self.unknown)} is not constant" if self.unknown else ""
         advice = "; state it with --grid, --block or --arguments" if self.unknown else ""
-        return f"launched as {self.place} does{lacks}{advice}"
+        return f"{self.origin}{advice}"
+
+    @property
+    def origin(self) -> str:
+        """Where the launch comes from, and what of it is not known."""
+        *names, last = self.unknown or ("",)
+        named = f"{', '.join(names)} and {last} are" if names else f"{last} is"
+        lacks = f", where {named} not constant" if self.unknown else ""
+        return f"launched as {self.place} does{lacks}"
 
 
 def source_launches(path: Path, defines: tuple[str, ...] = ()) -> Mapping[str, SourceLaunch]:
-    """The launches in a source and in what it includes by ``#include "..."``, by the kernel's plain name.
+    """The launches in a source and what it includes by ``#include "..."``, by the kernel's name as written.
 
     Of several launches of a kernel the first one whose grid and block are constants; nothing where the
     process that parses them fails.
@@ -68,13 +76,20 @@ def source_launches(path: Path, defines: tuple[str, ...] = ()) -> Mapping[str, S
 
 
 def launch_of(kernel: str, launches: Mapping[str, SourceLaunch]) -> SourceLaunch | None:
-    """The launch of a kernel with this mangled name."""
-    return launches.get(plain_name(kernel))
+    """The launch of a kernel with this mangled name, by as many of its namespaces as are written there."""
+    parts = _qualified(kernel).split("::")
+    names = ("::".join(parts[start:]) for start in range(len(parts)))
+    return next((launches[name] for name in names if name in launches), None)
 
 
 def plain_name(kernel: str) -> str:
     """A mangled name without result, namespaces, template and other arguments."""
-    return demangle(kernel).partition("(")[0].partition("<")[0].rpartition(" ")[2].rpartition("::")[2]
+    return _qualified(kernel).rpartition("::")[2]
+
+
+def _qualified(kernel: str) -> str:
+    name = demangle(kernel).replace(_UNNAMED, "")
+    return name.partition("(")[0].partition("<")[0].rpartition(" ")[2]
 
 
 def _texts(path: Path) -> Iterator[Source]:
