@@ -117,7 +117,6 @@ def _cures(found: FoundMath) -> list[_Cure]:
     for by, words in _RECIPROCALS.items():
         divided = [(one, sequence) for one, sequence in found.sequences() if divisor_of(one, sequence) is by]
         if divided:
-            divided.sort(key=_place)
             lines = dict.fromkeys(line_text(function, sequence.start) for function, sequence in divided)
             place = (divided[0][0].id, divided[0][1].start)
             cures.append(_Cure(f"{words} {_some(tuple(lines))}", found.samples_of(divided), place))
@@ -142,7 +141,9 @@ def _fast_forms(found: FoundMath) -> list[_Cure]:
     fast = terms.FAST_MATH.of(found.language)
     if any(sequence.kind == "powf" for _, sequence in single):
         fast += terms.NO_NEGATIVE_BASE.of(found.language)
-    of = {(one.kind, line_text(function, one.start)): None for function, one in sorted(single, key=_place)}
+    kinds = [*dict.fromkeys(sequence.kind for _, sequence in single)]
+    single.sort(key=lambda one: (kinds.index(one[1].kind), _place(one)))
+    of = {(sequence.kind, line_text(function, sequence.start)): None for function, sequence in single}
     named = [
         f"{kind} at {place}{_fast(kind, found.language)}"
         for kind, place in of

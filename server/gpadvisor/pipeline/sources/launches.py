@@ -82,12 +82,8 @@ def launch_of(kernel: str, launches: Mapping[str, SourceLaunch]) -> SourceLaunch
     return next((launches[name] for name in names if name in launches), None)
 
 
-def plain_name(kernel: str) -> str:
-    """A mangled name without result, namespaces, template and other arguments."""
-    return _qualified(kernel).rpartition("::")[2]
-
-
 def _qualified(kernel: str) -> str:
+    """A mangled name without result, unnamed namespaces, template and other arguments."""
     name = demangle(kernel).replace(_UNNAMED, "")
     return name.partition("(")[0].partition("<")[0].rpartition(" ")[2]
 
