@@ -25,7 +25,7 @@ from gpadvisor.estimators.half_rate import at_half_rate
 from gpadvisor.estimators.launches import is_as_short_as_a_launch
 from gpadvisor.estimators.utilisation import utilisations, where_work_is
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
-from gpadvisor.evidence.queries import kernel_function
+from gpadvisor.evidence.queries import kernel_function, line_text
 from gpadvisor.evidence.traffic import kernel_traffic
 from gpadvisor.model.advice import (
     KernelAdvice,
@@ -240,11 +240,14 @@ def _sectors(context: KernelContext) -> str | None:
         f"all global accesses take {traffic.sectors / 1e6:,.1f} M sectors against an ideal of "
         f"{traffic.ideal_sectors / 1e6:,.1f} M ({percent(traffic.waste)} too many)"
     )
-    if traffic.worst_place is None:
+    worst = traffic.worst_place
+    if worst is None:
         return text
-    share = 100 * traffic.worst_sectors / traffic.sectors
+    function, index = context.program.functions[worst[0]], worst[1]
+    share = 100 * traffic.requested[worst] / traffic.sectors
     return (
-        f"{text}, of which the worst place, {traffic.worst(context.program)}, requests {percentage(share, 1)}"
+        f"{text}, of which the worst place, {function.instructions[index].opcode} "
+        f"{line_text(function, index)}, requests {percentage(share, 1)}"
     )
 
 

@@ -79,7 +79,7 @@ def _often_passed(functions: tuple[Function, ...], sites: tuple[StaticSite, ...]
 
 
 def _surest(redundant: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
-    """Those of one kind, of which the words speak."""
+    """Needless barriers of the kind that the words are about."""
     for kind in (Needless.OWN, Needless.NOTHING_SHARED):
         if sites := tuple(site for site in redundant if site.detail == _NEEDLESS[kind]):
             return sites

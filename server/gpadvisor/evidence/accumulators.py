@@ -78,7 +78,7 @@ def kept_in_memory(function: Function) -> frozenset[int]:
 
 @lru_cache(maxsize=64)
 def kept_in_loops(function: Function) -> frozenset[int]:
-    """Those of loops that are not unrolled whole.
+    """Loads and stores of an element that each pass of a loop, if it is not unrolled whole, writes again.
 
     The address does not change in the loop, and nothing in the loop lets other threads see the element; the
     compiler leaves it in memory where another access of the loop may be to the same place.

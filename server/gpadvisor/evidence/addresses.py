@@ -186,14 +186,14 @@ class Neighbours:
 
     @property
     def per_access(self) -> int:
-        """How many of them one access of 16 bytes, or of fewer where there are fewer, takes."""
+        """Values of the run that one access of 16 bytes takes, or of fewer where the run has fewer."""
         count = self.widest_bytes // self.width_bytes
         while count > len(self.indices):
             count //= 2
         return count
 
     def groups(self) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """Those that one wide access takes, and which of them comes first."""
+        """Each first access that a wide one takes, with all that it takes: their indices."""
         for start in range(0, len(self.indices), self.per_access):
             group = self.indices[start : start + self.per_access]
             yield min(group), group

@@ -52,7 +52,7 @@ class Atomic:
 
     @property
     def modifiers(self) -> frozenset[str]:
-        """What its opcode says further."""
+        """The modifiers of its opcode."""
         return frozenset(self.function.instructions[self.index].modifiers)
 
     @property
@@ -77,7 +77,7 @@ class Atomic:
 
 
 def atomics_of(program: Program, kernel: str, profile: KernelProfile) -> list[Atomic]:
-    """Those of a kernel that were executed, as far as that was counted."""
+    """The atomic operations of a kernel that were executed, as far as that was counted."""
     collected = [
         _atomic(program, profile, function, index)
         for function in kernel_functions(program, kernel)

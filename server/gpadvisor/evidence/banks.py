@@ -190,7 +190,7 @@ def _patterns(function: Function, form: CodeForm, launch: Launch) -> _Patterns:
 
 
 def _of_array(patterns: _Patterns, row: int | None) -> _Patterns:
-    """Those that may be of an array with rows of so many bytes, or with none: what the padding moves."""
+    """Patterns that may be of an array with rows of so many bytes, or with none: what the padding moves."""
     return {
         pattern: count
         for pattern, count in patterns.items()

@@ -57,7 +57,7 @@ class Needless(Kind):
 def needless_barriers(
     program: Program, other_programs: tuple[Program, ...] | None = ()
 ) -> Mapping[tuple[FunctionId, int], Needless]:
-    """Those of all kernels whose line has no barrier anywhere that is needed.
+    """Needless barriers of all kernels, of lines that have no needed one in any kernel.
 
     One line of a template or of an inlined function is a barrier of several kernels: it cannot go from one.
 

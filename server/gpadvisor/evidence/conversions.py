@@ -20,7 +20,7 @@ _HALF_ARITHMETIC: Final = frozenset({"HFMA2", "HMUL2", "HADD2"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversions:
-    """Those of a function that the pipe of special functions does."""
+    """Conversions of a function that the pipe of special functions does, by index."""
 
     summed: tuple[int, ...]  # whose floats are only added up
     sums: tuple[int, ...]  # additions that nothing is added to, each the last of its sum

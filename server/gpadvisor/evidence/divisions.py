@@ -45,7 +45,7 @@ def integer_divisions(function: Function) -> tuple[CodeSequence, ...]:
 
 @lru_cache(maxsize=64)
 def written_divisions(function: Function) -> tuple[CodeSequence, ...]:
-    """Those of the source: not what the compiler adds to count passes or to divide a collapsed loop."""
+    """Divisions of the source, not those that the compiler adds to count passes or for a collapsed loop."""
     return tuple(
         web.sequence for web in _webs(function) if not (web.counts_passes() or web.divides_collapsed_loop())
     )
@@ -130,7 +130,7 @@ class _Web:
 
     @property
     def sequence(self) -> CodeSequence:
-        """The division as others see it; it starts on the line that most of it has."""
+        """The division with its kind and its place, which is the line that most of it has."""
         wide = self._short or any("64" in modifier for modifier in self._code[self._start].modifiers)
         kind = f"{64 if wide else 32}-bit integer division"
         return CodeSequence(kind, self._place(), frozenset(self._taken), self._text, wide=wide)

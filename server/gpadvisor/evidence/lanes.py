@@ -214,7 +214,7 @@ def has_rows(launch: Launch) -> bool:
 
 
 def stands_in_for_shared(function: Function, indices: Sequence[int]) -> bool:
-    """Whether some of these load from global memory what otherwise comes from shared memory.
+    """Whether some instructions load from global memory what otherwise comes from shared memory.
 
     Then an instruction uses either the one or the other, in the same register.
     """

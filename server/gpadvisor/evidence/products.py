@@ -40,7 +40,7 @@ _FACTOR_BYTES: Final = {
 _INTEGER: Final = "IMAD"
 """It also moves, shifts and makes addresses: a product only where both factors are loaded."""
 _ADDED: Final = frozenset({"FFMA", "DFMA", "IMAD", "IDP"})
-"""Those that add one product to one sum."""
+"""Opcodes that add one product to one sum."""
 _LONG_SUM: Final = 4
 """Products of each sum from which straight code is an unrolled product of matrices."""
 _PASSED_ON: Final = frozenset({OpcodeClass.MOVE, OpcodeClass.CONVERSION})
@@ -134,7 +134,7 @@ class ProductLoop:
 def product_loops(
     program: Program, kernel: str, profile: KernelProfile | None = None
 ) -> tuple[ProductLoop, ...]:
-    """Those of a kernel and of the functions that it calls; of what was counted only the code that ran.
+    """Loops of products, of a kernel and the functions it calls; of what was counted only the code that ran.
 
     Where the compiler's copies of a loop for many passes never run, the loop around them is the innermost.
     """

@@ -112,6 +112,11 @@ def latency(blame: Blame, rows: Rows | Mask) -> int:
     return int(blame.rows.latency[rows].sum())
 
 
+def fetch_share(blame: Blame) -> float:
+    """Of the latency samples the share that waits for instruction fetch; 0 where there is none."""
+    return latency(blame, by_stall(blame, {StallClass.INSTRUCTION_FETCH})) / max(1, blame.latency_samples)
+
+
 def share(blame: Blame, rows: Rows | Mask) -> float:
     """Samples of rows as a share of T; 0 where there is no sample."""
     total = blame.total_samples

@@ -8,10 +8,11 @@ from typing import Final
 
 from gpadvisor.evidence.accesses import is_atomic, is_global, is_ordered
 from gpadvisor.evidence.arrays import address_registers, has_parameters, same_array
+from gpadvisor.evidence.loops import every_pass
 from gpadvisor.evidence.measured import Values, executed_warps
 from gpadvisor.evidence.queries import kernel_functions, location_text, loop_indices
 from gpadvisor.evidence.traffic import Place, Traffic, counted_sectors, kernel_traffic, most_first
-from gpadvisor.model.ids import BlockId, LoopId
+from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
@@ -72,26 +73,10 @@ def _loop_of_repeated(function: Function, index: int) -> LoopId | None:
             inside & function.reaching.definitions(index, register)
             for register in address_registers(function, index)
         )
-        if moved or not _in_every_pass(function, loop, index) or _is_seen(function, inside, index):
+        if moved or not every_pass(function, loop, index) or _is_seen(function, inside, index):
             break
         loop_id = loop
     return loop_id
-
-
-def _in_every_pass(function: Function, loop: LoopId, index: int) -> bool:
-    store_block, header = function.block_of[index], function.loops[loop].header
-    latches = [
-        block
-        for block in function.loops[loop].blocks
-        if header in [to for to, _ in function.blocks[block].successors]
-    ]
-    return all(_dominates(function, BlockId(int(store_block)), block) for block in latches)
-
-
-def _dominates(function: Function, above: BlockId, block: BlockId | None) -> bool:
-    while block is not None and block != above:
-        block = function.idom[block]
-    return block is not None
 
 
 def _is_seen(function: Function, inside: set[int], store: int) -> bool:

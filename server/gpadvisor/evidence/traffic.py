@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.evidence.measured import Values, executed_warps, metric
-from gpadvisor.evidence.queries import kernel_functions, line_text
+from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import SECTOR_BYTES, SECTORS_PER_LINE
@@ -63,11 +63,6 @@ class Traffic:
     def worst_place(self) -> Place | None:
         """Where most sectors are wasted."""
         return next(iter(self.scattered), None)
-
-    @property
-    def worst_sectors(self) -> float:
-        """Sectors that are requested there."""
-        return 0.0 if self.worst_place is None else self.requested[self.worst_place]
 
     def is_scattered(self, place: Place) -> bool:
         """Whether an access takes more than twice the sectors it needs.
@@ -154,14 +149,6 @@ class Traffic:
         """Sectors read from DRAM, as counted; else at least those that no store can have brought there."""
         counted, both = profile.metric(_DRAM[0]), self.dram_sectors(profile)
         return counted if counted is not None or both is None else max(0.0, both - self.stored)
-
-    def worst(self, program: Program) -> str:
-        """Where most sectors are wasted."""
-        if self.worst_place is None:
-            return "no instruction in particular"
-        function = program.functions[self.worst_place[0]]
-        instruction = function.instructions[self.worst_place[1]]
-        return f"{instruction.opcode} {line_text(function, self.worst_place[1])}"
 
 
 def _name(profile: KernelProfile, name: str) -> str:

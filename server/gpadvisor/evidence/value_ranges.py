@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gpadvisor.evidence.loops import dominates
 from gpadvisor.model.halves import half_constant
 from gpadvisor.model.instruction import (
     Instruction,
@@ -49,18 +50,18 @@ class NumberRange:
         return self.high - self.low
 
     def plus(self, other: NumberRange) -> NumberRange:
-        """Of a sum."""
+        """The range of a sum."""
         bases = tuple(sorted((*self.bases, *other.bases)))
         return NumberRange(self.low + other.low, self.high + other.high, bases)
 
     def times(self, factor: int) -> NumberRange:
-        """Of a multiple."""
+        """The range of a multiple."""
         low, high = sorted((self.low * factor, self.high * factor))
         names = self.bases if factor == 1 else tuple(f"{factor} * {name}" for name in self.bases)
         return NumberRange(low, high, names)
 
     def joined(self, other: NumberRange) -> NumberRange | None:
-        """Of a register that is one or the other."""
+        """The range of a register that holds one value or the other."""
         if self.bases or other.bases:
             return self if self == other else None
         return NumberRange(min(self.low, other.low), max(self.high, other.high))
@@ -180,20 +181,12 @@ def deciding(function: Function, index: int) -> list[tuple[int, bool]]:
         if (
             guard is not None
             and block in ways
-            and all(_is_behind(function, block, predecessor) for predecessor in other_predecessors)
+            and all(dominates(function, block, predecessor) for predecessor in other_predecessors)
         ):
             passed = block == above + 1  # the branch, or the exit, was not taken
             guards.append((last, guard.negated is passed))
         block = above
     return guards
-
-
-def _is_behind(function: Function, block: int, other: int) -> bool:
-    """Whether every way to another block leads through this one."""
-    above: int | None = other
-    while above is not None and above != block:
-        above = function.idom[above]
-    return above == block
 
 
 def comparison(function: Function, guarded: int, *, holds: bool) -> int | None:

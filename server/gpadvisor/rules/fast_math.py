@@ -96,11 +96,10 @@ from gpadvisor.evidence.patterns import (
 from gpadvisor.evidence.queries import (
     Mask,
     by_place,
-    by_stall,
     causes,
     counted,
+    fetch_share,
     kernel_functions,
-    latency,
     regions,
     samples,
     share,
@@ -113,7 +112,6 @@ from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.machine import Feature
 from gpadvisor.model.program import Function, FunctionKind
-from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
 
 _CODE: Final = "GPA104"
@@ -140,7 +138,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if exact is not None:
         return Rejection(code=_CODE, reason=exact)
     blame = context.blame
-    fetch = latency(blame, by_stall(blame, {StallClass.INSTRUCTION_FETCH})) / max(1, blame.latency_samples)
+    fetch = fetch_share(blame)
     if fetch > constants.MOST_FETCHES:
         return Rejection(
             code=_CODE,

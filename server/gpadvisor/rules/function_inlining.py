@@ -56,8 +56,8 @@ from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.evidence.queries import (
     by_role,
-    by_stall,
     counted,
+    fetch_share,
     function_location,
     is_recursive,
     kernel_functions,
@@ -81,7 +81,6 @@ from gpadvisor.model.ids import INSTRUCTION_BYTES, FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.language import Language
 from gpadvisor.model.program import CallSite, Function, FunctionKind, Program
-from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
 
 _CODE: Final = "GPA203"
@@ -118,7 +117,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             missing="the small device functions are called outside of loops only, or not directly",
         )
     blame = context.blame
-    fetch = latency(blame, by_stall(blame, {StallClass.INSTRUCTION_FETCH})) / max(1, blame.latency_samples)
+    fetch = fetch_share(blame)
     if fetch > constants.MOST_FETCHES:
         return Rejection(
             code=_CODE,

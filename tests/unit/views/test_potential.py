@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.gpuperf import HongKim, Printed, gpuperf, hong_kim
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.advice.evaluate import EstimatedMatch
@@ -26,7 +27,6 @@ from gpadvisor.pipeline.limits import EstimateLimits, within_limits
 from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.views.potential.adapted import parts
 from gpadvisor.views.potential.build import potential
-from gpadvisor.views.potential.equations import HongKim, Printed, gpuperf, hong_kim
 from gpadvisor.views.potential.formats import potential_schema, render_json, render_text, shares
 from gpadvisor.views.potential.model import Benefit, ModelInputs, Potential, Promise, ShownPotential
 from gpadvisor.views.potential.words import GPUPERF, sentences

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models of GPUPerf (PPoPP 2012) and of Hong and Kim (ISCA 2009), their equations as printed.
 
+What `gpadvisor potential` shows is their form for SMs of today (``views/potential/adapted.py``).
+
 Counts are for one warp unless a name says otherwise; times are in cycles of one SM. Where the printed text
 has lost an operator, the one is taken that the words around it give.
 """
