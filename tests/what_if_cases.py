@@ -70,4 +70,5 @@ def cases() -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps(cases(), indent=1) + "\n", encoding="utf-8")
+    lines = ",\n".join(map(json.dumps, cases()))
+    FILE.write_text(f"[\n{lines}\n]\n", encoding="utf-8")

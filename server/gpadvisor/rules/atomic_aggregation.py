@@ -204,27 +204,27 @@ def _shown_by_code(context: KernelContext, profile: KernelProfile) -> Match | No
 def _histogram(context: KernelContext) -> Match | None:
     """Without samples: an array of few words to which all elements are added."""
     function = kernel_function(context.program, context.kernel)
-    found = None if function is None else counters(function)
-    if function is None or found is None:
+    bins = None if function is None else counters(function)
+    if function is None or bins is None:
         return None
     launch = None if context.profile is None else context.profile.launch
     if (
         launch is not None
-        and not found.in_loop
-        and launch.blocks * launch.threads_per_block < (constants.FEW_PER_WORD * found.words)
+        and not bins.in_loop
+        and launch.blocks * launch.threads_per_block < (constants.FEW_PER_WORD * bins.words)
     ):
         return None
-    where = line_text(function, found.indices[0])
-    cure = _privately(found.words, in_loop=found.in_loop)
+    where = line_text(function, bins.indices[0])
+    cure = _privately(bins.words, in_loop=bins.in_loop)
     return Match(
         title="all blocks add to the same few words",
         cure=cure,
-        advice=f"{cure[:1].upper()}{cure[1:]}: what was loaded chooses one of at most {found.words} words in "
+        advice=f"{cure[:1].upper()}{cure[1:]}: what was loaded chooses one of at most {bins.words} words in "
         f"device memory, to which all blocks add at {where}.",
         regions=(),
         static_sites=tuple(
             StaticSite(function=function.id, index=index, detail=function.instructions[index].opcode)
-            for index in found.indices
+            for index in bins.indices
         ),
     )
 
@@ -281,7 +281,7 @@ def _serial(
         and access_shape(atomic.function, atomic.index, context.program.form, profile.launch)
         == AccessShape(Lie.SAME)
     ]
-    operations = sum(one.warps * (one.threads or 1.0) for one in alike)
+    operations = sum(atomic.warps * (atomic.threads or 1.0) for atomic in alike)
     loads = measured_loads(context)
     full = busiest_after(loads, ())
     if (

@@ -93,7 +93,7 @@ _FROM_BITS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Spared:
     """The conversions of one function that can be spared, and what spares them."""
 
     function: Function
@@ -112,11 +112,10 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason=f"the pipe of conversions, XU, is at {percentage(busy)}")
     functions = kernel_functions(context.program, context.kernel)
     candidates = [
-        one
+        spared
         for function in functions
         if function.id in counts
-        for one in (_found(function, counts[function.id], units, context.language),)
-        if one is not None
+        and (spared := _spared(function, counts[function.id], units, context.language)) is not None
     ]
     total = _load_of_xu(functions, counts)
     worst = max(
@@ -146,7 +145,7 @@ def _enough(units: Mapping[str, float]) -> float:
     return constants.MAJORITY * constants.PEAK_PERCENT if busiest == _XU else constants.BUSY_PERCENT
 
 
-def _matched(context: KernelContext, worst: _Found, rows: Mask | None, load: float, counts: Values) -> Match:
+def _matched(context: KernelContext, worst: _Spared, rows: Mask | None, load: float, counts: Values) -> Match:
     blame, places = context.blame, [(worst.function.id, index) for index in worst.indices]
     reduced_loads = freed(context, dict.fromkeys(places, 1 - worst.left))
     where = _lines(worst, counts)
@@ -184,28 +183,30 @@ def _load_of_xu(functions: Sequence[Function], counts: Mapping[FunctionId, Value
         float(counts[function.id][index])
         for function in functions
         if function.id in counts
-        for index, one in enumerate(function.instructions)
-        if one.info.pipe is Pipe.XU
+        for index, instruction in enumerate(function.instructions)
+        if instruction.info.pipe is Pipe.XU
     )
 
 
-def _found(function: Function, counts: Values, units: dict[str, float], language: Language) -> _Found | None:
+def _spared(
+    function: Function, counts: Values, units: dict[str, float], language: Language
+) -> _Spared | None:
     """Of the kinds the one that is executed most often."""
-    found = conversions(function)
+    groups = conversions(function)
     kinds = (
-        _summed(function, counts, found),
-        _short(function, counts, found, units, language),
+        _summed(function, counts, groups),
+        _short(function, counts, groups, units, language),
         _halved(function),
     )
     return max(filter(None, kinds), key=lambda kind: _weight(kind, counts), default=None)
 
 
-def _halved(function: Function) -> _Found | None:
+def _halved(function: Function) -> _Spared | None:
     """Factors that are made half for each product: in float they are what they were loaded as."""
     halved = halved_factors(function)
     if not halved:
         return None
-    return _Found(
+    return _Spared(
         function=function,
         indices=tuple(halved),
         named=tuple(halved.values()),
@@ -216,45 +217,45 @@ def _halved(function: Function) -> _Found | None:
     )
 
 
-def _summed(function: Function, counts: Values, found: Conversions) -> _Found | None:
+def _summed(function: Function, counts: Values, groups: Conversions) -> _Spared | None:
     """Integers that are added up: one conversion for each sum and thread is left."""
-    total = float(counts[list(found.summed)].sum())
+    total = float(counts[list(groups.summed)].sum())
     if not total:
         return None
-    left = len(found.sums) * float(counts[0]) / total
+    left = len(groups.sums) * float(counts[0]) / total
     if left > constants.MAJORITY:
         return None
-    sums = "the sum" if len(found.sums) == 1 else f"the {len(found.sums)} sums"
-    return _Found(
+    sums = "the sum" if len(groups.sums) == 1 else f"the {len(groups.sums)} sums"
+    return _Spared(
         function=function,
-        indices=found.summed,
+        indices=groups.summed,
         left=left,
         cure=f"add the integers as integers, if the sums fit, and convert {sums}",
     )
 
 
 def _short(
-    function: Function, counts: Values, found: Conversions, units: dict[str, float], language: Language
-) -> _Found | None:
-    total = float(counts[list(found.short)].sum())
+    function: Function, counts: Values, groups: Conversions, units: dict[str, float], language: Language
+) -> _Spared | None:
+    total = float(counts[list(groups.short)].sum())
     if not total:
         return None
-    if found.from_shared is not None:
-        grown = _FLOAT_BYTES / found.from_shared
-        left = _elements_stored(function, counts, found.from_shared) / total
+    if groups.from_shared is not None:
+        grown = _FLOAT_BYTES / groups.from_shared
+        left = _elements_stored(function, counts, groups.from_shared) / total
         if (
             left < constants.MAJORITY
-            and max(units.get(one, 0.0) for one in (L1, L1_DATA)) * grown < units[_XU]
+            and max(units.get(unit, 0.0) for unit in (L1, L1_DATA)) * grown < units[_XU]
         ):
-            return _Found(
+            return _Spared(
                 function=function,
-                indices=found.short,
+                indices=groups.short,
                 left=left,
                 cure="keep floats in shared memory: convert each element once, as it is filled, "
                 f"which takes {grown:.0f} times the bytes",
             )
     cure = f"{_FROM_BITS}{terms.FLOAT_OF_BITS.of(language)}"
-    return _Found(function=function, indices=found.short, left=0.0, cure=cure, more_issued=1.0)
+    return _Spared(function=function, indices=groups.short, left=0.0, cure=cure, more_issued=1.0)
 
 
 def _elements_stored(function: Function, counts: Values, bytes_each: int) -> float:
@@ -265,16 +266,16 @@ def _elements_stored(function: Function, counts: Values, bytes_each: int) -> flo
     )
 
 
-def _weight(found: _Found, counts: Values) -> float:
-    return float(counts[list(found.indices)].sum())
+def _weight(spared: _Spared, counts: Values) -> float:
+    return float(counts[list(spared.indices)].sum())
 
 
-def _lines(found: _Found, counts: Values) -> str:
+def _lines(spared: _Spared, counts: Values) -> str:
     """The lines that convert most often; empty without line information."""
     weights = Counter[str]()
-    for index in found.named or found.indices:
-        if found.function.lines[index] is not None:
-            weights[line_text(found.function, index)] += counts[index]
+    for index in spared.named or spared.indices:
+        if spared.function.lines[index] is not None:
+            weights[line_text(spared.function, index)] += counts[index]
     first_lines = [line for line, _ in weights.most_common(_NAMED)]
     more = len(weights) - len(first_lines)
     rest = f" and {counted(more, 'more line')}" if more else ""

@@ -146,29 +146,31 @@ def _match(context: KernelContext) -> Match | Rejection:
             f"{percent(constants.MOST_FETCHES)}: code size comes first",
         )
     matched = _matched_rows(blame, inline, helpers, sites)
-    found = FoundMath(functions, inline, helpers, context.language, samples_of_sequences(blame, inline))
+    math = FoundMath(functions, inline, helpers, context.language, samples_of_sequences(blame, inline))
     if not samples(blame, matched):
         return Rejection(
             code=_CODE, reason=f"no sample in the {len(sites)} places of library math in the code"
         )
-    told = part_to_go(context, found, matched)
+    told = part_to_go(context, math, matched)
     single = (
-        told * share(blame, matched) < constants.NOTABLE and part_as_floats(context, found, matched) > told
+        told * share(blame, matched) < constants.NOTABLE and part_as_floats(context, math, matched) > told
     )
     if single:
         matched |= waits_for_doubles(context)
     return Match(
         title=_TITLE,
-        cure=math_cure(found, single=single),
-        advice=math_advice(found, single=single),
+        cure=math_cure(math, single=single),
+        advice=math_advice(math, single=single),
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched)),
-        adjustments=(in_floats(context, found, matched) if single else with_fast_forms(told),),
+        adjustments=(in_floats(context, math, matched) if single else with_fast_forms(told),),
         static_sites=sites,
-        place=None if single else first_place(found),
-        reduced_loads=freed_in_floats(context, found)
+        place=None if single else first_place(math),
+        reduced_loads=freed_in_floats(context, math)
         if single
         else freed(
-            context, gone_with_fast_forms(context, found), gone_with_fast_forms(context, found, most=True)
+            context,
+            gone_with_fast_forms(context, math),
+            gone_with_fast_forms(context, math, most=True),
         ),
     )
 
@@ -218,8 +220,8 @@ def _without_samples(
     )
     called = {helper.id for site, helper in _calls(functions, helpers) if site in calls}
     used = tuple(helper for helper in helpers if helper.id in called)
-    found = FoundMath(functions, hot, used, context.language)
-    if (any(hot.values()) or used) and not concrete_cures(found):
+    math = FoundMath(functions, hot, used, context.language)
+    if (any(hot.values()) or used) and not concrete_cures(math):
         return Rejection(
             code=_CODE,
             reason="library math of doubles has no fast forms, and only the program tells whether single "
@@ -228,8 +230,8 @@ def _without_samples(
     match = static_match(
         _CODE,
         title=_TITLE,
-        advice=math_advice(found),
-        cure=math_cure(found),
+        advice=math_advice(math),
+        cure=math_cure(math),
         sites=(*_inline_sites(hot), *calls),
         missing="library math stands outside of loops only, where it runs once for each thread",
     )
@@ -237,7 +239,7 @@ def _without_samples(
         return match
     return replace(
         match,
-        place=first_place(found),
+        place=first_place(math),
         replaced_by="" if busy_doubles(context, functions) is None else "GPA102",  # which makes them floats
     )
 
@@ -256,8 +258,8 @@ def _matched_rows(
     places = {(site.function, site.index) for site in sites}
     places.update(
         (function, index)
-        for function, found in inline.items()
-        for sequence in found
+        for function, sequences in inline.items()
+        for sequence in sequences
         for index in sequence.whole
     )
     in_helper = np.isin(blame.rows.function, [helper.id for helper in helpers])

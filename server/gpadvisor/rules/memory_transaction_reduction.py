@@ -167,9 +167,9 @@ def _match(context: KernelContext) -> Match | Rejection:
             reason="needs samples, or counters of L1: how many sectors accesses take is not known",
             looked=False,
         )
-    found, repeated = traffic_with_repeats(context.program, context.kernel, profile)
-    cures = {**cures_of(context, profile, blame, found), **repeated}
-    traffic = None if found is None else found.without(places_without_cure(found, cures))
+    counted, repeated = traffic_with_repeats(context.program, context.kernel, profile)
+    cures = {**cures_of(context, profile, blame, counted), **repeated}
+    traffic = None if counted is None else counted.without(places_without_cure(counted, cures))
     matched = _matched(context, blame, traffic, cures)
     if blame.total_samples < constants.FEW_SAMPLES and traffic is not None and traffic.conflicting:
         counted_alone = _counted_conflicts(context, traffic, cures)
@@ -188,7 +188,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if traffic is not None and not wasteful and full is not None:
         return Rejection(
             code=_CODE,
-            reason=f"nothing to coalesce: {millions(traffic.sectors)} sectors, {fewest_words(found)}; the "
+            reason=f"nothing to coalesce: {millions(traffic.sectors)} sectors, {fewest_words(counted)}; the "
             f"limit is {limit_words(full)}, so only fewer {load_words(full)} help",
         )
     if full is not None and full.name in {L2, DRAM} and _mostly_conflicts(blame, matched):
@@ -199,7 +199,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     return Match(
         title=_REPEATED if place in repeated else _title(blame, matched, wasteful=place is not None),
         cure="" if place is None else cures[place],
-        advice=_advice(context, matched, traffic, cures, place) or _no_cure(found),
+        advice=_advice(context, matched, traffic, cures, place) or _no_cure(counted),
         place=place,
         regions=regions(blame, context.program, context.kernel, np.flatnonzero(matched.all)),
         adjustments=_adjustments(matched, traffic),

@@ -115,7 +115,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         has = "" if written is None else f", of which its threads write up to {written.most:,.0f}"
         reason = f"{_holds(context, launch_shape, reserved)}{has}: no few bytes less let one more block in"
         return Rejection(code=_CODE, reason=reason)
-    return _found(context, profile, launch_shape, change, ratio or 0.0)
+    return _match_of_change(context, profile, launch_shape, change, ratio or 0.0)
 
 
 def _not_held(context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape) -> str:
@@ -211,7 +211,7 @@ def _holds(context: KernelContext, old: LaunchShape, reserved: int) -> str:
     )
 
 
-def _found(
+def _match_of_change(
     context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, change: _Change, ratio: float
 ) -> Match:
     new, held = change.new, held_warps(context, profile)

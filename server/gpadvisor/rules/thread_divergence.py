@@ -176,41 +176,41 @@ def _match(context: KernelContext) -> Match | Rejection:
 def _thrown_away(context: KernelContext, profile: KernelProfile, blame: Blame, idle: float) -> Match | None:
     """Results that are computed and not stored, where they are as much as most of what idle threads take."""
     function, executed = kernel_function(context.program, context.kernel), executions(context)
-    found = (
+    results = (
         None if function is None or executed is None else discarded(profile, function, edge=constants.EDGE)
     )
-    if found is None or function is None or executed is None:
+    if results is None or function is None or executed is None:
         return None
-    if found.keeps_out is KeptOut.BEYOND and edge_by_chance(profile, context.evidence):
+    if results.keeps_out is KeptOut.BEYOND and edge_by_chance(profile, context.evidence):
         return None
     warps = executed[function.id]
     every = sum(float(counts.sum()) for counts in executed.values())
-    lost = sum(part * float(warps[index]) for index, part in found.shares.items()) / every
-    places = {(function.id, index): part for index, part in found.shares.items()}
+    lost = sum(part * float(warps[index]) for index, part in results.shares.items()) / every
+    places = {(function.id, index): part for index, part in results.shares.items()}
     if lost < max(constants.NOTABLE, constants.MAJORITY * idle):
         return None
     if share(blame, by_place(blame, causes(blame), list(places))) < constants.NOTABLE:
         return None
     least = {
-        (function.id, index): max(constants.LEAST_PART * part, found.warps[index])
-        for index, part in found.shares.items()
+        (function.id, index): max(constants.LEAST_PART * part, results.warps[index])
+        for index, part in results.shares.items()
     }
     between = {place: constants.MIDDLE * (least[place] + part) for place, part in places.items()}
     text = f"{percent(lost)} of what warps execute is for results that no thread stores"
-    saves_warps = sum(part * float(warps[index]) for index, part in found.warps.items()) >= (
+    saves_warps = sum(part * float(warps[index]) for index, part in results.warps.items()) >= (
         constants.NOTABLE * every
     )
-    if not saves_warps and (found.keeps_out is KeptOut.OTHERS or not has_rows(profile.launch)):
+    if not saves_warps and (results.keeps_out is KeptOut.OTHERS or not has_rows(profile.launch)):
         return None
-    cure = _cure_of_results(found, profile.launch, whole_warps=saves_warps)
+    cure = _cure_of_results(results, profile.launch, whole_warps=saves_warps)
     return without(
         context,
         blame,
         [least, between, places],
         title="threads compute results that they do not store",
         cure=cure,
-        advice=f"{text}: they are computed at {line_text(function, found.worst)}, and the store is at "
-        f"{line_text(function, found.stores[0])}. {cure}",
+        advice=f"{text}: they are computed at {line_text(function, results.worst)}, and the store is at "
+        f"{line_text(function, results.stores[0])}. {cure}",
         what=text,
     )
 
@@ -218,25 +218,25 @@ def _thrown_away(context: KernelContext, profile: KernelProfile, blame: Blame, i
 def _beyond_the_end(context: KernelContext, profile: KernelProfile, blame: Blame) -> Match | None:
     """A grid of many more threads than elements: the others find that there is nothing for them."""
     function = kernel_function(context.program, context.kernel)
-    found = None if function is None else oversized(profile, function, edge=constants.EDGE)
-    if function is None or found is None:
+    oversize = None if function is None else oversized(profile, function, edge=constants.EDGE)
+    if function is None or oversize is None:
         return None
-    gone = [{(function.id, index): end * idle for index, idle in found.idle.items()} for end in _SPARED]
+    gone = [{(function.id, index): end * idle for index, idle in oversize.idle.items()} for end in _SPARED]
     launched = profile.launch.blocks * profile.launch.threads_per_block
-    part = percentage(max(1, round(found.working * 100)))
+    part = percentage(max(1, round(oversize.working * 100)))
     cure = f"Launch no more threads than there are elements: {part} of {launched:,} threads store anything."
-    where = line_text(function, found.condition)
-    text = f"{percent(1 - found.working)} of the threads are beyond the end at {where}"
+    where = line_text(function, oversize.condition)
+    text = f"{percent(1 - oversize.working)} of the threads are beyond the end at {where}"
     match = without(
         context,
         blame,
         gone,
         title="most threads of the grid have no element",
         cure=cure,
-        advice=f"{text}, before the store at {line_text(function, found.store)}. {cure}",
+        advice=f"{text}, before the store at {line_text(function, oversize.store)}. {cure}",
         what=text,
     )
-    return replace(match, place=(function.id, found.condition), leads=True)
+    return replace(match, place=(function.id, oversize.condition), leads=True)
 
 
 _NEIGHBOURS: Final = "Let the active threads be neighbours, so that whole warps skip the code"

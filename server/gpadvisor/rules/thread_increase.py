@@ -150,7 +150,7 @@ def _with_other_blocks(
         return Rejection(code=_CODE, reason=f"{why}, but another block is not possible: {free.block}")
     if new is None:
         return Rejection(code=_CODE, reason=f"{why}, but no other size holds more and reaches as many SMs")
-    return _found(context, profile, old, new, why, free, ratio)
+    return _other_block(context, profile, old, new, why, free, ratio)
 
 
 def _why(
@@ -205,7 +205,7 @@ def _with_registers(
     tile = not free.code and shared_bytes(context.program, context.kernel, profile)
     bound = "its shared memory may be a tile of the block's size" if tile else free.block
     if new is not None and bound is None:
-        return _found(
+        return _other_block(
             context, profile, old, new, held_by_registers(context, profile, old), free, ratio, step=step
         )
     smaller = ""
@@ -281,7 +281,7 @@ def _not_limited(context: KernelContext, profile: KernelProfile, launch_shape: L
     return f"{holds}, limited by {launch_shape.limiter}{tried}{_step_words(context, profile)}"
 
 
-def _found(
+def _other_block(
     context: KernelContext,
     profile: KernelProfile,
     launch_shape: LaunchShape,

@@ -77,6 +77,13 @@ def test_conversions_that_are_little_of_the_pipes_load_are_not_told() -> None:
     assert found.reason == "conversions are 33.3 % of the load of XU"
 
 
+@pytest.mark.parametrize(("store", "once"), [("STS.U16 [R20], R2", True), ("STS.64 [R20], R2", False)])
+def test_a_store_fills_as_many_elements_as_it_is_wide(store: str, once: bool) -> None:
+    """Of four that each pass converts one is filled, or all four: then converting them there spares none."""
+    text = FILTER.replace("STS.U16 [R20], R2", store)
+    assert ("convert each element once" in _cure(text, {XU: 90.0, ISSUE: 30.0, L1: 30.0})) is once
+
+
 def test_a_sum_of_what_may_not_be_there_is_a_sum() -> None:
     (function,) = listing(GUARDED).program.functions
     found = conversions(function)

@@ -100,6 +100,15 @@ def test_a_larger_block_has_as_many_threads_as_its_arrays_have_room_for() -> Non
     assert "256 threads" not in words
 
 
+@pytest.mark.parametrize(("static", "dynamic"), [(32768, 0), (0, 32768)])
+def test_what_is_not_written_is_not_reserved_where_it_is_sized(static: int, dynamic: int) -> None:
+    """Blocks of the usual size, whose threads write a word each."""
+    found = OPTIMIZER.match(_launch(block=256, static_shared=static, dynamic_shared=dynamic))
+    assert isinstance(found, Match)
+    assert "Reserve the shared memory that this launch uses, about 1,024 of 32,768 bytes" in found.cure
+    assert ("pass that size at the launch" in found.cure) is bool(dynamic)
+
+
 def test_a_place_that_moves_is_counted_or_not_known() -> None:
     moving = SUM.replace("next| @!P1 STS [R5], R6", "next| @!P1 STS [R4], R6")
     assert _written(_launch(moving)) is None
