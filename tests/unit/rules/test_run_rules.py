@@ -106,7 +106,7 @@ def test_copies_hide_behind_the_kernels_that_run_alone(tmp_path: Path, kind: str
     assert one.speedup.expected == pytest.approx(800 / 650, rel=0.001)
     assert one.speedup.high == pytest.approx(800 / 500, rel=0.001)
     assert "10 copies to the GPU take 0.300 ms" in one.title
-    assert "pageable memory" in one.title
+    assert "(of cudaMemcpyAsync, of pageable memory)" in one.title
 
 
 def test_beside_copies_stands_how_long_the_kernels_work_that_could_hide_them(tmp_path: Path) -> None:

@@ -83,6 +83,25 @@ def test_shared_runs_of_each_thread_conflict(wavefronts: float, found: bool) -> 
     assert isinstance(OPTIMIZER.match(context), Match) is found
 
 
+@pytest.mark.parametrize(("first", "line"), [(500, 9), (100, 12)])
+def test_of_several_runs_the_one_that_most_is_waited_for_is_named(first: int, line: int) -> None:
+    loads = [
+        f"{tag}{i}| LDG.E R{base + i}, [{place}.64+{4 * i:#x}] // {at}"
+        for tag, base, place, at in (("a", 8, "R4", 9), ("b", 20, "R6", 12))
+        for i in range(4)
+    ]
+    tags = [f"{tag}{i}" for tag in "ab" for i in range(4)]
+    text = "\n".join(["again:", *loads, "use| FADD R2, R8, R20 // 13", "@P0 BRA again // 8", "EXIT"])
+    context = context_of(
+        listing(text),
+        [Row("lg_throttle", "a1", first, first), Row("lg_throttle", "b1", 600 - first, 600 - first)],
+        counts=dict.fromkeys((*tags, "use"), (1000, 32000)),
+        pc_metrics={SECTORS: dict.fromkeys(tags, 1000.0)},
+        metrics={REQUESTS: 100.0},
+    )
+    assert f"kernel.cu:{line} loads 4 values of 4 bytes" in _match(context).advice
+
+
 def test_a_full_dram_does_not_ask_how_wide_the_loads_are() -> None:
     assert "DRAM is the busiest unit" in _reason(_context(1, {REQUESTS: 70.0, DRAM: 92.0}))
 
