@@ -24,8 +24,8 @@ from gpadvisor.evidence.access_shapes import (
     widest_aligned,
 )
 from gpadvisor.evidence.accesses import is_atomic, is_global, is_shared
-from gpadvisor.evidence.addresses import Neighbours, neighbours
-from gpadvisor.evidence.arrays import same_array
+from gpadvisor.evidence.addresses import Neighbours, factors, neighbours
+from gpadvisor.evidence.arrays import address_makers, same_array
 from gpadvisor.evidence.banks import Conflict, conflict, widest_shared
 from gpadvisor.evidence.callers import is_chosen_by_callers_data, is_searched
 from gpadvisor.evidence.library_code import in_library_loop
@@ -290,7 +290,7 @@ def _cure_of_run(
     if wide == run.width_bytes:
         distance = distance_of_runs(run, shape)
         padded = 1 << (distance - 1).bit_length()
-        if padded > WIDEST_BYTES:
+        if padded > WIDEST_BYTES or not _may_be_elements(function, index, run, distance):
             return ""
         return (
             f"move whole rows through shared memory by {WIDEST_BYTES} bytes a thread, or pad the elements of "
@@ -315,6 +315,17 @@ def _cure_of_run(
         "give each thread one value, or every n-th with n the number of threads, so that neighbouring "
         f"threads access neighbouring values, or use accesses of {wide} bytes: {several}"
     )
+
+
+def _may_be_elements(function: Function, index: int, run: Neighbours, distance: int) -> bool:
+    """Whether values that follow each other may be an element of so many bytes, by how its address is made.
+
+    An index that is multiplied by the bytes of one value, and by nothing else, counts values: those are a
+    window that moves on by one, as the top of a stack.
+    """
+    made = factors(function, address_makers(function, index))
+    odd = distance // (distance & -distance)
+    return run.width_bytes not in made or any(factor % odd == 0 for factor in made)
 
 
 def cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Place) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -230,6 +230,16 @@ def _values_before(function: Function, index: int) -> _Values:
     for before in range(start, index):
         values.execute(before, function.instructions[before])
     return values
+
+
+def factors(function: Function, indices: Iterable[int]) -> frozenset[int]:
+    """Numbers above 1 by which instructions multiply what they add up, each as far as its block shows it."""
+    made: set[int] = set()
+    for index in indices:
+        values = _values_before(function, index + 1)
+        for name in filter(None, map(_name, function.instructions[index].defs)):
+            made |= {abs(factor) for _, factor in values.of(name).terms if abs(factor) > 1}
+    return frozenset(made)
 
 
 def step_of_pass(function: Function, index: int) -> int | None:

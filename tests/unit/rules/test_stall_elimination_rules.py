@@ -909,6 +909,24 @@ def test_an_access_is_no_wider_than_the_distance_between_threads_keeps_aligned(
     assert words in found.cure
 
 
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        ("F2I R0, R1", ""),  # a stack of integers by its top: a window of three, not an element of 12 bytes
+        ("F2I R1, R1\nLEA R0, R1, R1, 0x1", "or pad the elements of 12 bytes to 16"),  # three to each index
+    ],
+)
+def test_three_values_are_an_element_only_if_their_index_is_multiplied_by_three(
+    index: str, words: str
+) -> None:
+    loads = "\n".join(f"LDG.E R{4 + i}, [R2.64+{4 * i:#x}]" for i in (1, 2))
+    text = f"{index}\nIMAD.WIDE R2, R0, 0x4, R6\n{loads}"
+    found = memory_transaction_reduction.OPTIMIZER.match(_scattered(text, 12, load="LDG.E R4, [R2.64]"))
+    assert isinstance(found, Match)
+    assert words in found.cure
+    assert ("elements of" in found.cure) is bool(words)
+
+
 def test_fragments_out_of_device_memory_go_through_a_tile() -> None:
     matrix = "HMMA.16816.F32 R12, R4, R6, R12"
     text = "IMAD R2, R0, c[0x0][0x170], RZ\nLEA R2, R2, R6, 0x1"
