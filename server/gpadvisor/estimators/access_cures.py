@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from itertools import islice
-from math import ceil
 from typing import Final
 
 import numpy as np
 
-from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.estimators import constants, terms
+from gpadvisor.estimators.conflict_words import cure_of_conflict
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.access_shapes import (
     AccessShape,
@@ -23,27 +23,26 @@ from gpadvisor.evidence.access_shapes import (
     scattered_by_swap,
     widest_aligned,
 )
-from gpadvisor.evidence.accesses import is_atomic, is_global, is_shared
+from gpadvisor.evidence.accesses import is_global, is_shared
 from gpadvisor.evidence.addresses import Neighbours, factors, neighbours
 from gpadvisor.evidence.arrays import address_makers, same_array
-from gpadvisor.evidence.banks import Conflict, conflict, widest_shared
+from gpadvisor.evidence.banks import Conflict, conflict
 from gpadvisor.evidence.callers import is_chosen_by_callers_data, is_searched
 from gpadvisor.evidence.library_code import in_library_loop
-from gpadvisor.evidence.measured import Values, executed_warps, shared_bytes
+from gpadvisor.evidence.measured import Values, executed_warps
 from gpadvisor.evidence.queries import by_instruction, by_stall, causes, counted, line_text
 from gpadvisor.evidence.traffic import Place, Traffic
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
-from gpadvisor.model.machine import BANK_ROW_BYTES, SECTOR_BYTES, WARP, WIDEST_BYTES
+from gpadvisor.model.machine import SECTOR_BYTES, WARP, WIDEST_BYTES
 from gpadvisor.model.profile import KernelProfile, Launch
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
 THROTTLE: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.TEXTURE_THROTTLE})
 """Waits for the queue of the load/store unit."""
-_WORD_BYTES: Final = 4
 LOOKED: Final = 24
 """Places that waste most whose addresses are followed."""
 _SPREAD: Final = WARP / 2
@@ -109,6 +108,11 @@ _BY_ROWS: Final = (
     "let {along} run along a row (swap the indices), or go through shared memory: neighbouring threads "
     "access different rows"
 )
+_A_ROW_EACH: Final = (
+    "let neighbouring threads take neighbouring elements of one row (a warp or a block for each row), or go "
+    "through shared memory: neighbouring threads access different rows"
+)
+_SECOND_AXIS: Final = re.compile(r"SR_(?:CTAID|TID)\.[YZ]")
 _BY_TILES: Final = (
     "fill tiles in shared memory with whole rows, or let each thread load 16 bytes of its row at a time: "
     "neighbouring threads access different rows"
@@ -159,7 +163,7 @@ def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: 
             return text
     if shape.lie is Lie.SAME and shape.run < WARP:
         return ""  # rows of a block read one value each
-    return _cure_of_distance(shape) or (GENERAL if spread else "")
+    return _cure_of_distance(context, profile.launch, function, index) or (GENERAL if spread else "")
 
 
 def _cure_of_tested(function: Function, index: int, shape: AccessShape) -> str:
@@ -208,7 +212,10 @@ def cure_of_rows(
         return _BY_TILE_READ.format(along=along)
     swapped = scattered_by_swap(function, index, context.program.form, launch)
     if swapped is None:
-        return _BY_ROWS.format(along=along) if followed else _BY_TILES
+        one_axis = not any(map(_SECOND_AXIS.search, (entry.operands for entry in function.instructions)))
+        goes_along = one_axis and function.innermost_loop(index) is not None
+        by_rows = _A_ROW_EACH if goes_along else _BY_ROWS.format(along=along)
+        return by_rows if followed else _BY_TILES
     verb = "store" if function.instructions[index].info.opclass is OpcodeClass.STORE else "load"
     return (
         f"fill tiles in shared memory with whole rows, or let each thread {verb} 16 bytes of its row at a "
@@ -226,8 +233,14 @@ def _stored(function: Function, index: int) -> frozenset[int]:
     return frozenset().union(*(function.reaching.definitions(index, register) for register in registers))
 
 
-def _cure_of_distance(shape: AccessShape) -> str:
+def _cure_of_distance(context: KernelContext, launch: Launch, function: Function, index: int) -> str:
     """What to do where a constant distance, or a narrow block, keeps threads apart; empty where none does."""
+    shape, swapped = (
+        access_shape(function, index, context.program.form, launch, swapped=swap) for swap in (False, True)
+    )
+    is_along_y = swapped.lie in {Lie.NEIGHBOURS, Lie.APART} and swapped.distance < SECTOR_BYTES
+    if shape.lie is Lie.APART and shape.distance > SECTOR_BYTES and is_along_y:
+        return cure_of_rows(context, launch, function, index)
     if shape.lie is Lie.NEIGHBOURS and shape.run * shape.distance < SECTOR_BYTES:
         return (
             f"make the block wider in x: a row of it is {counted(shape.run, 'thread')} wide, which access "
@@ -262,7 +275,7 @@ def cure_of_shape(
     shape = access_shape(function, index, context.program.form, profile.launch)
     if shape.lie is Lie.ROWS:
         return cure_of_rows(context, profile.launch, function, index, followed=followed)
-    return _cure_of_distance(shape)
+    return _cure_of_distance(context, profile.launch, function, index)
 
 
 def _cure_of_run(
@@ -326,70 +339,3 @@ def _may_be_elements(function: Function, index: int, run: Neighbours, distance: 
     made = factors(function, address_makers(function, index))
     odd = distance // (distance & -distance)
     return run.width_bytes not in made or any(factor % odd == 0 for factor in made)
-
-
-def cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Place) -> str:
-    """What to do where threads of a warp share banks of shared memory; empty where the data decide."""
-    function, index = context.program.functions[place[0]], place[1]
-    if is_atomic(function.instructions[index]):
-        return ""  # the data decide
-    bank_conflict = conflict(function, index, context.program.form, profile.launch)
-    if bank_conflict is Lie.BY_DATA:
-        return ""
-    where = line_text(function, index)
-    if bank_conflict is None or isinstance(bank_conflict, Lie):
-        widest = widest_shared(function)
-        lost = _lost_blocks(context, profile, widest / BANK_ROW_BYTES)
-        return f"pad the rows of the array at {where} by {widest} bytes or swizzle the index{lost}"
-    if bank_conflict.pad is not None and bank_conflict.row is None:
-        return (
-            f"pad the rows of the array at {where} by {bank_conflict.pad} bytes: neighbouring threads are in "
-            "different rows"
-        )
-    if bank_conflict.pad is not None and bank_conflict.row is not None:
-        lost = _lost_blocks(context, profile, bank_conflict.pad / bank_conflict.row)
-        return f"{_padding(bank_conflict, bank_conflict.row, bank_conflict.pad, where)}{lost}"
-    width = function.instructions[index].width_bytes or _WORD_BYTES
-    if bank_conflict.distance is not None:
-        return (
-            f"let neighbouring threads take neighbouring elements of {width} bytes at {where}: they are "
-            f"{bank_conflict.distance} bytes apart within a row, where padding does not help"
-        )
-    why = (
-        "of the distances between threads, which a loop halves, no one padding cures most"
-        if bank_conflict.halved
-        else "no one padding parts the banks of most accesses to that array"
-    )
-    return f"swizzle the index at {where}: {why}"
-
-
-def _padding(found: Conflict, row: int, pad: int, where: str) -> str:
-    """Where padding goes, and what it brings."""
-    of_warp = f"{found.turns} turns of a warp"
-    if found.flat:
-        over = ", over all distances that the loop halves," if found.halved else ""
-        return (
-            f"insert {pad} bytes after every {row} of the array at {where}, so that{over} {of_warp} become "
-            f"{found.after}"
-        )
-    array = (
-        f"pad the array at {where} by {pad} bytes after each {row}, a row or several,"
-        if found.several
-        else f"pad each row of {row} bytes of the array at {where} by {pad} bytes,"
-    )
-    return f"{array} so that {of_warp} become {found.after}"
-
-
-def _lost_blocks(context: KernelContext, profile: KernelProfile, share: float) -> str:
-    """What padding all of shared memory by a share would cost; empty where as many blocks fit on an SM."""
-    allocated = shared_bytes(context.program, context.kernel, profile)
-    facts = context.program.facts.get(context.kernel)
-    if not allocated:
-        return ""
-    before, after = (
-        kernel_occupancy(context.machine, facts, profile, more_shared_bytes=more).blocks_per_sm or 0
-        for more in (0, ceil(allocated * share))
-    )
-    if after >= before:
-        return ""
-    return f"; with all of shared memory padded, {after} of {counted(before, 'block')} still fit on an SM"

@@ -3,18 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from gpadvisor.estimators.access_cures import cure_of_rows
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.own_rows import own_rows, usual_launch
 from gpadvisor.evidence.queries import kernel_function, line_text
 from gpadvisor.model.advice import StaticSite
-
-_A_ROW_EACH: Final = (
-    "let neighbouring threads take neighbouring elements of one row (a warp or a block for each row), or go "
-    "through shared memory: each thread goes along a row of its own"
-)
 
 
 def uncounted_accesses(context: KernelContext) -> tuple[tuple[StaticSite, ...], str]:
@@ -30,8 +23,7 @@ def uncounted_accesses(context: KernelContext) -> tuple[tuple[StaticSite, ...], 
     if not lines:
         return (), ""
     first = min(lines.values())
-    one_axis = not any("SR_TID.Y" in instruction.operands for instruction in function.instructions)
-    cure = _A_ROW_EACH if one_axis else cure_of_rows(context, launch, function, first)
+    cure = cure_of_rows(context, launch, function, first)
     sites = tuple(
         StaticSite(function=function.id, index=index, detail=function.instructions[index].opcode)
         for index in lines.values()

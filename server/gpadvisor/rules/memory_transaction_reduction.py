@@ -81,11 +81,11 @@ from gpadvisor.estimators.access_cures import (
     THROTTLE,
     Cures,
     are_followed,
-    cure_of_conflict,
     cure_of_shape,
     cures_of,
     places_without_cure,
 )
+from gpadvisor.estimators.conflict_words import cure_of_conflict
 from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.counted_accesses import accesses_cured, conflicts_cured
 from gpadvisor.estimators.latency import waits_for_dram

@@ -710,6 +710,24 @@ def test_scattered_accesses_are_told_apart_by_their_addresses(
     assert words in _match(memory_transaction_reduction, _scattered(address, sectors)).cure
 
 
+@pytest.mark.parametrize(
+    ("axis", "words"),
+    [
+        ("SR_TID.Y", "let threadIdx.x run along a row (swap the indices)"),  # tiles of 2 x 2 along y
+        ("SR_CTAID.Y", "they are 8192 bytes apart"),  # what lies along the row are blocks
+    ],
+)
+def test_of_rows_of_constant_length_the_indices_are_swapped_where_the_other_one_runs_along_them(
+    axis: str, words: str
+) -> None:
+    address = f"S2R R1, {axis}\nIMAD R2, R0, 0x2000, R6\nLEA R2, R1, R2, 0x3"
+    context = _scattered(address, 32)
+    assert context.profile is not None
+    launch = replace(context.profile.launch, block=(16, 16, 1))
+    context = replace(context, profile=replace(context.profile, launch=launch))
+    assert words in _match(memory_transaction_reduction, context).cure
+
+
 @pytest.mark.parametrize(("distance", "whole"), [(0x20, True), (0x100, False)])
 def test_values_of_a_thread_that_are_tested_one_by_one(distance: int, whole: bool) -> None:
     """As the results of a tile of 8 x 8, each behind a test that it is inside of the matrix."""
