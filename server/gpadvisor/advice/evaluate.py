@@ -117,7 +117,7 @@ def _finding(context: KernelContext, optimizer: Optimizer, match: Match) -> Esti
         return None
     # A note promises nothing, and a launch without a target cannot be estimated.
     estimated = blame.total_samples and optimizer.category is not Category.NOTE
-    if parallel and match.parallel is None:
+    if parallel and match.parallel is None and not match.regions:
         estimated = False
     return EstimatedMatch(
         optimizer=optimizer,

@@ -23,6 +23,7 @@ from gpadvisor.evidence.queries import function_scope, kernel_scope
 from gpadvisor.model.advice import Rejection, Scope, Suggestion
 from gpadvisor.model.profile import Evidence
 from gpadvisor.model.program import FunctionKind
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.model.sentence import marked
 
 
@@ -141,7 +142,10 @@ def _replaced(context: KernelContext, candidates: Sequence[EstimatedMatch]) -> l
         if blame is None or replacing is None or candidate.estimate is None or replacing.estimate is None:
             continue
         common = np.intersect1d(matched_rows(candidate.match), matched_rows(replacing.match))
-        mostly_common = 2 * int(blame.rows.samples[common].sum()) >= candidate.matched_samples
+        mostly_common = (
+            Remedy.SHARED_ROWS in replacing.match.remedies  # of the loop with most samples
+            or 2 * int(blame.rows.samples[common].sum()) >= candidate.matched_samples
+        )
         if (
             mostly_common
             and replacing.estimate.expected * (1 + constants.RUN_TO_RUN) >= candidate.estimate.expected

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from itertools import islice
@@ -15,16 +14,18 @@ from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.conflict_words import cure_of_conflict
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.access_shapes import (
+    ARGUMENTS,
     AccessShape,
     Lie,
     access_shape,
     distance_of_runs,
     feeds_tensor_cores,
+    has_one_axis,
     scattered_by_swap,
     widest_aligned,
 )
 from gpadvisor.evidence.accesses import is_global, is_shared
-from gpadvisor.evidence.addresses import Neighbours, factors, neighbours
+from gpadvisor.evidence.addresses import Neighbours, factors, neighbours, step_of_pass
 from gpadvisor.evidence.arrays import address_makers, same_array
 from gpadvisor.evidence.banks import Conflict, conflict
 from gpadvisor.evidence.callers import is_chosen_by_callers_data, is_searched
@@ -112,7 +113,6 @@ _A_ROW_EACH: Final = (
     "let neighbouring threads take neighbouring elements of one row (a warp or a block for each row), or go "
     "through shared memory: neighbouring threads access different rows"
 )
-_SECOND_AXIS: Final = re.compile(r"SR_(?:CTAID|TID)\.[YZ]")
 _BY_TILES: Final = (
     "fill tiles in shared memory with whole rows, or let each thread load 16 bytes of its row at a time: "
     "neighbouring threads access different rows"
@@ -212,9 +212,7 @@ def cure_of_rows(
         return _BY_TILE_READ.format(along=along)
     swapped = scattered_by_swap(function, index, context.program.form, launch)
     if swapped is None:
-        one_axis = not any(map(_SECOND_AXIS.search, (entry.operands for entry in function.instructions)))
-        goes_along = one_axis and function.innermost_loop(index) is not None
-        by_rows = _A_ROW_EACH if goes_along else _BY_ROWS.format(along=along)
+        by_rows = _A_ROW_EACH if _goes_along_alone(function, index) else _BY_ROWS.format(along=along)
         return by_rows if followed else _BY_TILES
     verb = "store" if function.instructions[index].info.opclass is OpcodeClass.STORE else "load"
     return (
@@ -222,6 +220,12 @@ def cure_of_rows(
         "time: neighbouring threads access different rows of one operand, and with the indices swapped "
         f"of another ({line_text(function, swapped)})"
     )
+
+
+def _goes_along_alone(function: Function, index: int) -> bool:
+    """Whether a thread goes along its row by steps that are not a row's, and no second index is there."""
+    step = step_of_pass(function, index)
+    return step is not None and 0 < abs(step) < ARGUMENTS[0] and has_one_axis(function)
 
 
 def _stored(function: Function, index: int) -> frozenset[int]:

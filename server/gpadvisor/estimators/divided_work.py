@@ -49,7 +49,7 @@ def divided(
         or new.warps * new.busy_sms < current.warps * current.busy_sms * constants.UNSURE
     ):
         return None
-    where = _place(function, divisible.loop)
+    where = loop_place(function, divisible.loop)
     free = next((axis for axis, size in zip("zy", profile.launch.grid[:0:-1], strict=True) if size == 1), "")
     size = terms.GRID_SIZE.of(context.language, axis=free)
     dimension = f"a dimension of the grid ({size})" if free else "the grid"
@@ -62,7 +62,7 @@ def divided(
         cure=f"{cure}: {why}.",
         advice=f"{cure}: {holds}, and {why}: registers hand on nothing but its counters.",
         regions=(),
-        parallel=_target(context, profile, current, new, ratio),
+        parallel=same_work(context, profile, current, new, ratio),
     )
 
 
@@ -97,7 +97,7 @@ def one_warp(
         cure=f"{cure}: the rows or passes that it does one after the other.",
         advice=f"{cure}: {holds}.",
         regions=(),
-        parallel=_target(context, profile, launch_shape, new, ratio, reached=new.warps * share),
+        parallel=same_work(context, profile, launch_shape, new, ratio, reached=new.warps * share),
     )
 
 
@@ -119,7 +119,9 @@ def one_thread(context: KernelContext, profile: KernelProfile) -> Match | None:
         "need or the GPU holds"
     )
     if divisible is not None:
-        cure = f"G{change}: no pass of the loop at {_place(function, loop)} needs what another one computes."
+        cure = (
+            f"G{change}: no pass of the loop at {loop_place(function, loop)} needs what another one computes."
+        )
     else:
         cure = f"Where no pass of its loops needs what another one computes, g{change}."
     return Match(
@@ -147,7 +149,7 @@ def lone_warp(context: KernelContext, profile: KernelProfile, launch_shape: Laun
         return None
     loop = _longest_loop(function)
     cure = (
-        f"Divide the work of the loop at {_place(function, loop)} among more threads: passes that need "
+        f"Divide the work of the loop at {loop_place(function, loop)} among more threads: passes that need "
         "nothing of each other, or parts of each pass"
     )
     return Match(
@@ -171,7 +173,7 @@ def long_blocks(context: KernelContext, profile: KernelProfile, launch_shape: La
         return None
     loop = _longest_loop(function)
     cure = (
-        f"Give the blocks equal shares of the work of the loop at {_place(function, loop)}, smaller ones "
+        f"Give the blocks equal shares of the work of the loop at {loop_place(function, loop)}, smaller ones "
         "where few take it all, or let blocks take the next piece from a counter until none is left"
     )
     busy = percent(1 - idle)
@@ -206,7 +208,8 @@ def wider_blocks(context: KernelContext, profile: KernelProfile, current: Launch
         return ""
     return (
         f"Launch blocks of {threads:,} threads instead of {current.threads:,}: the loop at "
-        f"{_place(function, loop)} steps by the block's size, so more threads share its {trips:.0f} passes. "
+        f"{loop_place(function, loop)} steps by the block's size, so more threads share its {trips:.0f} "
+        "passes. "
     )
 
 
@@ -222,7 +225,8 @@ def _first(function: Function, loop: LoopId) -> int:
     return loop_facts(function, loop).indices[0]
 
 
-def _place(function: Function, loop: LoopId) -> str:
+def loop_place(function: Function, loop: LoopId) -> str:
+    """Where a loop stands, in words."""
     location = function.loops[loop].location
     return (
         f"{function.instructions[_first(function, loop)].pc:#x}"
@@ -231,7 +235,7 @@ def _place(function: Function, loop: LoopId) -> str:
     )
 
 
-def _target(
+def same_work(
     context: KernelContext,
     profile: KernelProfile,
     current: LaunchShape,
@@ -265,7 +269,8 @@ def _target(
         threads_new=current.threads,
         limiter="grid",
         busy_sms_now=current.busy_sms,
-        busy_sms_new=new.busy_sms,
+        # Whole blocks: the fullest SM has more of them than the mean, and the others wait for it.
+        busy_sms_new=round(new.blocks / -(-new.blocks // new.busy_sms)),
         held_now=held,
         held_low=None if held is None else new.warps * share,
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +23,7 @@ from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
 
 _PASSING: Final = frozenset({"MOVM", "PRMT", "MOV"})
+_SECOND_AXIS: Final = re.compile(r"SR_(?:CTAID|TID)\.[YZ]")
 ARGUMENTS: Final = (0x1000, 0x3000)
 """Two numbers for what is not known: what moves with them is a row's length, what stays a constant."""
 _ODD_ARGUMENT: Final = 1021
@@ -72,6 +74,11 @@ def access_shape(
     if distance == width:
         return AccessShape(Lie.NEIGHBOURS, distance, run)
     return AccessShape(Lie.APART if steps[0] == second_steps[0] else Lie.ROWS, distance, run)
+
+
+def has_one_axis(function: Function) -> bool:
+    """Whether the threads of a grid differ in one index alone: no other one is there to be swapped."""
+    return not any(_SECOND_AXIS.search(instruction.operands) for instruction in function.instructions)
 
 
 def distance_of_runs(run: Neighbours, shape: AccessShape) -> int:

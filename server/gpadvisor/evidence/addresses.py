@@ -24,6 +24,7 @@ _MOST_LETTERS: Final = 1000
 """Of the names in a sum: that of a product is longer than both of its parts, and products have products."""
 _SIGN: Final = 1 << 31
 _REGISTER: Final = re.compile(r"U?R\d+\Z")
+_PART: Final = re.compile(r"U?R\d+(?:@\d+)?")
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+\Z")
 _IN_BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]\s*\Z")
 _OFFSET: Final = re.compile(r"\[(R\d+)(?:\.64)?(?:\+(-?0x[0-9a-fA-F]+))?\]")
@@ -257,10 +258,17 @@ def step_of_pass(function: Function, index: int) -> int | None:
     step = 0
     for name, factor in address.terms:
         after = values.of(name)
-        if after.terms != ((name, 1),):
+        if after.terms != ((name, 1),) or any(
+            "@" in part or values.of(part) != Sum(((part, 1),), 0) for part in _parts(name)
+        ):
             return None
         step += factor * after.constant
     return _signed(step)
+
+
+def _parts(name: str) -> list[str]:
+    """What a product, or a value that the block computes in a way that is not followed, is made of."""
+    return _PART.findall(name) if "(" in name or "@" in name else []
 
 
 @lru_cache(maxsize=64)

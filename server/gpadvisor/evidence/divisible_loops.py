@@ -30,8 +30,8 @@ from gpadvisor.model.program import Function
 
 _GLOBAL: Final = frozenset({MemorySpace.GLOBAL, MemorySpace.GENERIC})
 _ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
-_STORES: Final = frozenset({OpcodeClass.STORE, *_ATOMIC})
-_ASKS_OTHERS: Final = frozenset(
+STORES: Final = frozenset({OpcodeClass.STORE, *_ATOMIC})
+ASKS_OTHERS: Final = frozenset(
     {
         OpcodeClass.BARRIER,
         OpcodeClass.CLUSTER_BARRIER,
@@ -63,14 +63,15 @@ def divisible_loop(
     """
     executed = executed_warps(profile, function)
     for loop in sorted(function.loops, key=lambda candidate: (candidate.depth, -len(candidate.blocks))):
-        if not _is_divisible(function, loop.id) or not _has_most(function, loop.id, blame):
+        if not _is_divisible(function, loop.id) or not has_most(function, loop.id, blame):
             continue
         trips = None if executed is None else measured_trips(function, loop.id, executed)
         return DivisibleLoop(function, loop.id, trips)
     return None
 
 
-def _has_most(function: Function, loop: LoopId, blame: Blame | None) -> bool:
+def has_most(function: Function, loop: LoopId, blame: Blame | None) -> bool:
+    """Whether most of the samples, if there are any, are due to a loop."""
     if blame is None or not blame.total_samples:
         return True
     rows = blame.rows
@@ -82,17 +83,17 @@ def _has_most(function: Function, loop: LoopId, blame: Blame | None) -> bool:
 def _is_divisible(function: Function, loop: LoopId) -> bool:
     indices = loop_facts(function, loop).indices
     code = {index: function.instructions[index] for index in indices}
-    if not function.loops[loop].reducible or not is_counted(function, loop) or _leaves_early(function, loop):
+    if not function.loops[loop].reducible or not is_counted(function, loop) or leaves_early(function, loop):
         return False
     if any(
-        instruction.info.opclass in _ASKS_OTHERS or instruction.info.space is MemorySpace.LOCAL
+        instruction.info.opclass in ASKS_OTHERS or instruction.info.space is MemorySpace.LOCAL
         for instruction in code.values()
     ):
         return False
     stores = [
         position
         for position, instruction in code.items()
-        if instruction.info.space in _GLOBAL and instruction.info.opclass in _STORES
+        if instruction.info.space in _GLOBAL and instruction.info.opclass in STORES
     ]
     loads = [
         position
@@ -107,7 +108,7 @@ def _is_divisible(function: Function, loop: LoopId) -> bool:
     )
 
 
-def _leaves_early(function: Function, loop: LoopId) -> bool:
+def leaves_early(function: Function, loop: LoopId) -> bool:
     """Whether the loop ends elsewhere than where it begins or jumps back."""
     region = function.loops[loop]
     for number in region.blocks:
@@ -129,7 +130,7 @@ def _counters(function: Function, loop: LoopId, indices: tuple[int, ...]) -> fro
             index = pending.pop()
             if index in result:
                 continue
-            if not _is_step(function, index, inside):
+            if not is_step(function, index, inside):
                 return None
             result.add(index)
             pending += [
@@ -209,7 +210,7 @@ def _at_the_end(function: Function, loop: LoopId, register: Register) -> Iterato
                 pending += before
 
 
-def _is_step(function: Function, index: int, inside: frozenset[int]) -> bool:
+def is_step(function: Function, index: int, inside: frozenset[int]) -> bool:
     """Whether an instruction adds, moves or compares, and multiplies nothing that changes in the loop."""
     instruction = function.instructions[index]
     if instruction.info.opclass is OpcodeClass.PREDICATE:
@@ -221,11 +222,11 @@ def _is_step(function: Function, index: int, inside: frozenset[int]) -> bool:
     if instruction.opcode not in {"IMAD", "UIMAD"}:
         return False
     return bool({"MOV", "IADD"} & set(instruction.modifiers)) or not any(
-        function.reaching.definitions(index, factor) & inside for factor in _factors(instruction)
+        function.reaching.definitions(index, factor) & inside for factor in multiplied(instruction)
     )
 
 
-def _factors(instruction: Instruction) -> set[Register]:
+def multiplied(instruction: Instruction) -> set[Register]:
     """Registers of the first two of the three operands of a product and sum."""
     operands = [part.lstrip("-|~!").partition(".")[0] for part in instruction.operand_texts]
     names = [name for name in operands if not _PREDICATE.match(name)][1:3]

@@ -4,14 +4,15 @@
 ## What it finds
 
 Fewer blocks than SMs, or blocks that are all there at once, of kernels with a loop whose passes could be
-blocks of their own: each stores results, and nothing but counters goes from one to the next. Blocks of one
-warp that leave an SM nearly empty. Other grids with fewer blocks than SMs; grids that fit on the GPU at once
-with room to spare, of kernels whose threads loop with the size of the grid as step; a fullest SM that has
-more blocks than the mean, while the others wait; and a last wave that fills a part of the GPU. It names a
-launch: how many blocks of how many threads, and how many SMs get work then. Few blocks that take no longer
-than a launch does are told as that. Grids of several waves of which most warps were counted to leave at their
-first test, by their place in the grid: fewer blocks then, as many as have work. And grids of which a few
-blocks run long while most SMs have nothing left.
+blocks of their own: each stores results, and nothing but counters goes from one to the next. Loops that only
+add up, or keep the largest, which threads could share: a warp for each row that a thread goes along now, else
+as many as fill the GPU. Blocks of one warp that leave an SM nearly empty. Other grids with fewer blocks than
+SMs; grids that fit on the GPU at once with room to spare, of kernels whose threads loop with the size of the
+grid as step; a fullest SM that has more blocks than the mean, while the others wait; and a last wave that
+fills a part of the GPU. It names a launch: how many blocks of how many threads, and how many SMs get work
+then. Few blocks that take no longer than a launch does are told as that. Grids of several waves of which most
+warps were counted to leave at their first test, by their place in the grid: fewer blocks then, as many as
+have work. And grids of which a few blocks run long while most SMs have nothing left.
 
 ## Why warps stall
 
@@ -42,7 +43,8 @@ that one writes what another reads of the same array is told from the parameters
 and pointers may point anywhere. A kernel that keeps one result per block needs as many places for them. If
 threads of a block share data through caches, smaller blocks share less and read more. If the kernel takes a
 few microseconds, the launch costs as much. Warps that hardly wait for each other gain nothing from an SM of
-their own: then more threads are missing, not more SMs.
+their own: then more threads are missing, not more SMs. Sums of floating-point numbers that threads share are
+added in another order, which changes their last digits.
 
 ## How the gain is estimated
 
@@ -51,12 +53,13 @@ busy) go as far as warps leave the scheduler, at most what GPA Eq. 10 gives; the
 Where a unit of the SM is at its limit, or its L1 is busy for 60 % of the time, whose queue shows as waits for
 data, the unit's time falls with the warps that share it. How a kernel's own work is divided nobody knows:
 where its warps do not wait for one another, that is told without a figure, and first where half of the SMs or
-more have nothing. What blocks cost that leave at once has no figure either: samples are of warps.
-More warps at once, by more threads, by passes that become blocks or by two warps for one: the waits of a warp
-are hidden as the issue rate of Eqs. 8 and 9 rises from the warps counted now, the time of the units stays,
-and both overlap. A fuller fullest SM: the blocks of the fullest SM over the mean, no more than was counted as
-idle; of threads that loop over the grid the waves, rounded up, over the waves, no more than warps were
-missing.
+more have nothing. Of blocks that leave at once the samples and the work before their test go, by Eq. 2; where
+they hardly have any, what such blocks cost has no figure. More warps at once, by more threads, by passes that
+become blocks or are shared (rows then take the fewest sectors, too), or by two warps for one: the waits of a
+warp are hidden as the issue rate of Eqs. 8 and 9 rises from the warps counted now, the time of the units
+stays, and both overlap. A fuller fullest SM: the blocks of the fullest SM over the mean, no more than was
+counted as idle; of threads that loop over the grid the waves, rounded up, over the waves, no more than warps
+were missing.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ from gpadvisor.estimators.divided_work import (
     too_few_warps,
     wider_blocks,
 )
-from gpadvisor.estimators.idle_blocks import blocks_without_work
+from gpadvisor.estimators.idle_blocks import blocks_without_work, launch_or_samples
 from gpadvisor.estimators.launches import (
     ONE_THREAD,
     LaunchShape,
@@ -84,7 +87,8 @@ from gpadvisor.estimators.launches import (
     is_as_short_as_a_launch,
     shape,
 )
-from gpadvisor.estimators.parallel import issue_ratio, parallel, shared_unit
+from gpadvisor.estimators.parallel import issue_ratio, shared_unit
+from gpadvisor.estimators.shared_passes import shared_passes
 from gpadvisor.estimators.uneven_grids import fullest_sm, here, is_even, last_wave, overfull, tail
 from gpadvisor.evidence.launches import Freedom, freedom
 from gpadvisor.evidence.queries import by_stall, counted, kernel_functions, share
@@ -157,6 +161,8 @@ def _at_once(
     """All blocks are there at once: what each does may be divided among more of them, or among more warps."""
     sms = profile.device.sms or 1
     match = divided(context, profile, launch_shape, ratio)
+    if match is None and free.block is None:
+        match = shared_passes(context, profile, launch_shape, ratio)
     if match is None and launch_shape.blocks < sms:
         return _fewer_than_sms(context, profile, launch_shape, free, ratio)
     why = "" if free.grid is None else f"; {free.grid}"
@@ -381,7 +387,7 @@ OPTIMIZER: Final = Optimizer(
     name="Block Increase",
     category=Category.PARALLEL,
     match=_match,
-    estimate=parallel,
+    estimate=launch_or_samples,
     document=__doc__ or "",
     edits=(SiteKind.LAUNCH_BOUNDS, SiteKind.BLOCK_SIZE),
     naming=name_launch,

@@ -207,6 +207,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         from_dram=0.0 if traffic is None else waits_for_dram(context, profile, traffic),
         actionable=place is not None,
         remedies=(Remedy.KEEP_ELEMENT,) if place in repeated else (),
+        replaced_by="GPA301",  # whose warps each take a row that a thread goes along now
     )
 
 

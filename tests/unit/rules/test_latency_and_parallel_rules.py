@@ -1457,10 +1457,10 @@ def test_blocks_whose_threads_all_leave_are_not_launched() -> None:
         + "STG.E [R4.64], R8\nEXIT"
     )
 
-    def context(code: str, warps: int) -> KernelContext:
+    def context(code: str, warps: int, rows: Sequence[Row] = ROWS) -> KernelContext:
         counts = dict.fromkeys(("first", "leave"), (32_000, 1_024_000))
         counts |= dict.fromkeys(("load", "use", "work"), (warps, 32 * warps))
-        return _launch(ROWS, code, grid=4000, block=256, counts=counts)
+        return _launch(rows, code, grid=4000, block=256, counts=counts)
 
     assert "Launch 41 blocks" in _match(block_increase, context(text, 321)).cure  # the last one is not full
     found = _match(block_increase, context(text, 320))
@@ -1468,6 +1468,14 @@ def test_blocks_whose_threads_all_leave_are_not_launched() -> None:
     assert found.title == "99.0 % of the warps leave at kernel.cu:5, before they do anything"
     assert found.leads
     assert found.parallel is None
+    assert not found.regions  # all samples are of those that stay: of what blocks cost nothing is known
+    before = [
+        Row("wait", "leave", 500, 500, "first"),
+        Row("long_scoreboard", "use", 500, 500, "load", GLOBAL),
+    ]
+    seen = context(text, 320, before)
+    found = _match(block_increase, seen)
+    assert block_increase.OPTIMIZER.estimate(seen, found).expected == pytest.approx(1 / (1 - 0.99 * 0.5))
     by_data = text.replace(
         "ISETP.GE.AND P0, PT, R0, c[0x0][0x170], PT", "LDG.E R2, [R4.64]\nISETP.NE.AND P0, PT, R2, RZ, PT"
     )

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Block Increase where one thread adds up by itself what many threads could add up together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.optimizer_values import Row, context_of, listing
+
+from gpadvisor.estimators.context import KernelContext
+from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.model.blame import DependencyClass
+from gpadvisor.rules import block_increase
+
+SUMS = """
+    S2R R0, SR_TID.X
+    S2R R3, SR_CTAID.X
+    IMAD R0, R3, c[0x0][0x0], R0
+    ISETP.GE.AND P0, PT, R0, c[0x0][0x170], PT
+    @P0 EXIT
+    MOV R4, RZ
+    IMAD R6, R0, c[0x0][0x174], RZ
+    start| IMAD.WIDE R6, R6, 0x4, c[0x0][0x168]
+    row:
+    load| LDG.E R2, [R6.64] // 46
+    IADD3 R4, R4, 0x1, RZ // 45
+    use| FADD R8, R2, R8 // 46
+    IADD3 R6, R6, 0x4, RZ // 46
+    ISETP.NE.AND P1, PT, R4, c[0x0][0x174], PT // 45
+    back| @P1 BRA row // 45
+    IMAD.WIDE R12, R0, 0x4, c[0x0][0x160]
+    STG.E [R12.64], R8 // 48
+    EXIT
+"""
+LARGEST = """use| FSETP.GT.AND P2, PT, R2, R8, PT // 46
+    @P2 MOV R9, R4 // 46
+    FSEL R8, R2, R8, P2"""
+ROWS = (
+    Row("long_scoreboard", "use", 860, 860, "load", DependencyClass.GLOBAL_MEMORY),
+    Row("selected", "use", 140),
+)
+COUNTS = {"start": (100, 3200), "load": (100_000, 3_200_000), "back": (100_000, 3_200_000)}
+HELD = {"smsp__warps_active.avg.per_cycle_active": 2.0}
+
+
+def _context(text: str = SUMS, **more: Any) -> KernelContext:
+    values = {"grid": 8, "block": 256, "registers": 30, "counts": COUNTS, "metrics": HELD, **more}
+    return context_of(listing(text), ROWS, **values)
+
+
+def _found(text: str, **more: Any) -> str:
+    found = block_increase.OPTIMIZER.match(_context(text, **more))
+    assert isinstance(found, Match), found
+    return found.cure
+
+
+def test_a_row_for_each_thread_becomes_a_row_for_each_warp() -> None:
+    """After a matrix times a vector by 16 blocks: 22x by a warp for each row."""
+    found = block_increase.OPTIMIZER.match(_context())
+    assert isinstance(found, Match)
+    assert found.cure == (
+        "Let a warp take each row, its threads the 1,000 passes of the loop at kernel.cu:46 as neighbours, "
+        "and combine what they have by shuffles: 256 blocks of 256 threads instead of 8."
+    )
+    assert found.parallel is not None
+    assert (found.parallel.busy_sms_now, found.parallel.busy_sms_new) == (8, 64)  # four on some SMs, of 3.2
+    estimate = block_increase.OPTIMIZER.estimate(_context(), found)
+    assert 8 < estimate.expected < 8 * 4  # more SMs, and on each up to four times the warps
+    assert "on 8.00 times the SMs" in estimate.reason
+
+
+def test_the_largest_is_combined_with_its_place() -> None:
+    assert "Let a warp take each row" in _found(SUMS.replace("use| FADD R8, R2, R8", LARGEST))
+
+
+def test_whose_threads_load_side_by_side_is_shared_by_warps() -> None:
+    columns = SUMS.replace("IMAD R6, R0, c[0x0][0x174], RZ", "MOV R6, R0").replace(
+        "IADD3 R6, R6, 0x4, RZ", "IADD3 R6, R6, 0x4000, RZ"
+    )
+    assert "Let 32 warps share the 1,000 passes" in _found(columns)
+    assert "in shared memory" in _found(columns)
+
+
+def test_whose_threads_load_the_same_is_shared_by_any() -> None:
+    same = SUMS.replace("IMAD R6, R0, c[0x0][0x174], RZ", "MOV R6, RZ")
+    assert "Let 32 threads share the 1,000 passes" in _found(same)
+
+
+def test_a_row_whose_steps_an_argument_decides_is_one_by_the_hits_in_l1() -> None:
+    """As of an accessor with strides: seven of eight loads find what the pass before has brought."""
+    strided = (
+        SUMS.replace("LDG.E R2, [R6.64]", "LDG.E R2, [R10.64]")
+        .replace("    start|", "    IMAD.WIDE R10, R6, 0x4, c[0x0][0x168]\n    start|")
+        .replace("IADD3 R6, R6, 0x4, RZ", "IMAD R10, R4, c[0x0][0x17c], R6")
+    )
+    hits = {**HELD, "l1tex__t_sector_hit_rate.pct": 87.5}
+    assert "Let a warp take each row" in _found(strided, metrics=hits)
+    assert "warps share" in _found(strided, metrics={**hits, "l1tex__t_sector_hit_rate.pct": 12.5})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("use| FADD R8, R2, R8", "use| FFMA R8, R8, R2, R9"),  # a polynomial by its last coefficient
+        ("use| FADD R8, R2, R8", "use| FADD R8, R2, -R8"),  # signs in turn
+        ("use| FADD R8, R2, R8", "use| FADD R8, R2, R8\n    MUFU.RCP R9, R8"),  # the sum so far is used
+        ("use| FADD R8, R2, R8", "use| FADD R8, R2, R8\n    STG.E [R14.64], R8"),  # ... and stored: a scan
+        # how often the largest so far was beaten
+        ("use| FADD R8, R2, R8", LARGEST.replace("MOV R9, R4", "IADD3 R9, R9, 0x1, RZ")),
+        (
+            "use| FADD R8, R2, R8",
+            "use| FADD R8, R2, R8\n    FSETP.GT.AND P3, PT, R2, R9, PT\n    @P3 BRA out",
+        ),  # left early
+        ("use| FADD R8, R2, R8", "use| FFMA R8, R2, c[0x3][UR4], R8"),  # a constant of the pass
+        ("LDG.E R2, [R6.64]", "LDG.E R6, [R6.64]"),  # a list
+    ],
+)
+def test_what_needs_the_pass_before_is_not_shared(change: tuple[str, str]) -> None:
+    text = SUMS.replace(*change).replace("STG.E [R12", "out:\n    STG.E [R12")
+    found = block_increase.OPTIMIZER.match(_context(text))
+    assert isinstance(found, Rejection) or "combine" not in found.cure
+
+
+def test_two_passes_are_not_worth_to_be_shared() -> None:
+    counts = {**COUNTS, "load": (200, 6400), "back": (200, 6400)}
+    found = block_increase.OPTIMIZER.match(_context(counts=counts))
+    assert isinstance(found, Rejection) or "combine" not in found.cure
