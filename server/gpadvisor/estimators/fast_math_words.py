@@ -19,6 +19,7 @@ from gpadvisor.evidence.library_math import (
     has_broken_exponent,
     is_for_rare,
     is_of_doubles,
+    roots_divided_by,
     routine_name,
 )
 from gpadvisor.evidence.patterns import (
@@ -120,6 +121,17 @@ def _cures(found: FoundMath) -> list[_Cure]:
             lines = dict.fromkeys(line_text(function, sequence.start) for function, sequence in divided)
             place = (divided[0][0].id, divided[0][1].start)
             cures.append(_Cure(f"{words} {_some(tuple(lines))}", found.samples_of(divided), place))
+    pairs = [
+        (one, pair)
+        for one in found.functions
+        for pair in roots_divided_by(one)
+        if {*pair} <= {*found.inline.get(one.id, ())}
+    ]
+    if pairs:
+        parts = {(one.id, part.start): (one, part) for one, pair in pairs for part in pair}
+        lines = dict.fromkeys(line_text(one, division.start) for one, (_, division) in pairs)
+        words = f"{terms.RECIPROCAL_ROOT.of(found.language)} for a root and the division by it at"
+        cures.append(_Cure(f"{words} {_some(tuple(lines))}", found.samples_of(list(parts.values()))))
     return sorted([*cures, *_fast_forms(found)], key=lambda cure: -cure.samples)
 
 

@@ -18,8 +18,8 @@ from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.remedy import Remedy
 
-_LEAST_PASSES: Final = 2
-"""Of each thread: with fewer there is more to combine than to share."""
+_LEAST_PASSES: Final = 32
+"""Of each thread: with fewer, what stands around the loop and combines its results is no small part."""
 
 
 def shared_passes(
@@ -35,7 +35,9 @@ def shared_passes(
         return None
     parts = _parts(context, loop, current, sms)
     new = None if parts < 2 else shape(context, profile, current.blocks * parts, current.threads)
-    if new is None or new.warps * new.busy_sms < current.warps * current.busy_sms * constants.UNSURE:
+    if new is None or 2 * new.busy_sms < sms:
+        return None  # smaller blocks may reach more of them
+    if new.warps * new.busy_sms < current.warps * current.busy_sms * constants.UNSURE:
         return None
     traffic = kernel_traffic(context.program, context.kernel, profile)
     rows = loop.sharing is Sharing.ROW

@@ -97,6 +97,7 @@ POWER_AT: Final = _only_cuda(
     "write pow() at {places} as a product, or powf()", "write the power at {places} as a product"
 )
 POWER: Final = _only_cuda("pow()", "a power")
+RECIPROCAL_ROOT: Final = _only_cuda("call rsqrtf()", "take the reciprocal root")
 FAST_MATH: Final = Term(
     cuda="call the fast forms or compile with --use_fast_math if the accuracy allows",
     fortran="compile with -gpu=fastmath if the accuracy allows",

@@ -13,6 +13,8 @@ from gpadvisor.evidence.patterns import (
     DOUBLE_DIVISION,
     FLOAT_BY_CONSTANT,
     FLOAT_DIVISION,
+    RECIPROCAL,
+    ROOT,
     CodeSequence,
     math_sequences,
 )
@@ -138,6 +140,31 @@ def divisions_alike(function: Function, division: CodeSequence) -> int:
     return sum(
         one.kind == division.kind and _made_at(function, one) == made for one in math_sequences(function)
     )
+
+
+def roots_divided_by(function: Function) -> tuple[tuple[CodeSequence, CodeSequence], ...]:
+    """Square roots in single precision, each with a division by it, or by a product with it."""
+    sequences = math_sequences(function)
+    roots = [sequence for sequence in sequences if sequence.kind == ROOT]
+    return tuple(
+        (root, division)
+        for division in sequences
+        if division.kind in {FLOAT_DIVISION, RECIPROCAL}
+        for root in roots
+        if not root.indices.isdisjoint(_factors(function, division))
+    )
+
+
+def _factors(function: Function, division: CodeSequence) -> set[int]:
+    """What a divisor is a product of, itself included."""
+    pending, visited = list(_made_at(function, division)), set[int]()
+    while pending:
+        index = pending.pop()
+        visited.add(index)
+        if function.instructions[index].opcode == "FMUL":
+            for used in function.instructions[index].uses:
+                pending += function.reaching.definitions(index, used) - visited
+    return visited
 
 
 _UNIFORM: Final = re.compile(r"\bUR\d")

@@ -296,9 +296,8 @@ class _RangeCheck:
     steps: frozenset[str]
 
 
-_SQUARE_ROOT: Final = _RangeCheck(
-    "square root", ("-0xd000000", "0xf3000000"), "RSQ", frozenset({"FMUL", "FFMA"})
-)
+ROOT: Final = "square root"
+_SQUARE_ROOT: Final = _RangeCheck(ROOT, ("-0xd000000", "0xf3000000"), "RSQ", frozenset({"FMUL", "FFMA"}))
 RECIPROCAL: Final = "float reciprocal"
 """1 / x in source, or ``__frcp_rn()``, which compiles to the same."""
 _RECIPROCAL: Final = _RangeCheck(RECIPROCAL, ("0x1800000",), "RCP", frozenset({"LOP3", "FADD", "FFMA"}))

@@ -161,7 +161,7 @@ def _at_once(
     """All blocks are there at once: what each does may be divided among more of them, or among more warps."""
     sms = profile.device.sms or 1
     match = divided(context, profile, launch_shape, ratio)
-    if match is None and free.block is None:
+    if match is None and free.block is None and launch_shape.blocks < sms:
         match = shared_passes(context, profile, launch_shape, ratio)
     if match is None and launch_shape.blocks < sms:
         return _fewer_than_sms(context, profile, launch_shape, free, ratio)

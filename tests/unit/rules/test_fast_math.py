@@ -129,6 +129,30 @@ def test_floats_that_are_divided_by_what_stays_have_one_reciprocal(before: str, 
     assert (found.place is not None) == bool(before)  # where the told change is, else the heaviest
 
 
+ROOT = (
+    "IADD3 R4, R10, -0xd000000, RZ // 3\nMUFU.RSQ R5, R10 // 3\n"
+    "ISETP.GT.U32.AND P0, PT, R4, 0x727fffff, PT // 3\n"
+    "@!P0 BRA fast // 3\nCALL.REL.NOINC slow // 3\nBRA ready // 3\nfast:\nFMUL.FTZ R3, R10, R5 // 3\n"
+    "FFMA R3, R3, R5, R3 // 3\nready:\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("between", "told"),
+    [
+        ("NOP", True),  # m / sqrtf(x)
+        ("FMUL R3, R10, R3", True),  # m / (x * sqrtf(x)), as of a force
+        ("FADD R3, R10, R3", False),  # m / (x + sqrtf(x))
+    ],
+)
+def test_a_division_by_a_root_is_a_reciprocal_root(between: str, *, told: bool) -> None:
+    text = _loop(f"FADD R10, R8, R9\n{ROOT}{between}\n{FLOATS.format(line=4)}")
+    found = OPTIMIZER.match(context_of(listing(text), [Row("wait", "check4", 90, 80)]))
+    assert isinstance(found, Match)
+    assert ("call rsqrtf() for a root and the division by it at kernel.cu:4" in found.cure) is told
+    assert "square root" in found.cure
+
+
 @pytest.mark.parametrize(("heaviest", "first"), [("check4", "call the fast forms"), ("c", "multiply by the")])
 def test_what_has_most_samples_is_told_first(heaviest: str, first: str) -> None:
     text = _loop(f"FADD R3, R8, R9\n{FLOATS.format(line=4)}c| {_divided('12', 9)}")

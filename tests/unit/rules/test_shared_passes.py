@@ -40,7 +40,7 @@ ROWS = (
     Row("long_scoreboard", "use", 860, 860, "load", DependencyClass.GLOBAL_MEMORY),
     Row("selected", "use", 140),
 )
-COUNTS = {"start": (100, 3200), "load": (100_000, 3_200_000), "back": (100_000, 3_200_000)}
+COUNTS = {"start": (100, 3200), "load": (400_000, 12_800_000), "back": (400_000, 12_800_000)}
 HELD = {"smsp__warps_active.avg.per_cycle_active": 2.0}
 
 
@@ -60,7 +60,7 @@ def test_a_row_for_each_thread_becomes_a_row_for_each_warp() -> None:
     found = block_increase.OPTIMIZER.match(_context())
     assert isinstance(found, Match)
     assert found.cure == (
-        "Let a warp take each row, its threads the 1,000 passes of the loop at kernel.cu:46 as neighbours, "
+        "Let a warp take each row, its threads the 4,000 passes of the loop at kernel.cu:46 as neighbours, "
         "and combine what they have by shuffles: 256 blocks of 256 threads instead of 8."
     )
     assert found.parallel is not None
@@ -78,13 +78,13 @@ def test_whose_threads_load_side_by_side_is_shared_by_warps() -> None:
     columns = SUMS.replace("IMAD R6, R0, c[0x0][0x174], RZ", "MOV R6, R0").replace(
         "IADD3 R6, R6, 0x4, RZ", "IADD3 R6, R6, 0x4000, RZ"
     )
-    assert "Let 32 warps share the 1,000 passes" in _found(columns)
+    assert "Let 32 warps share the 4,000 passes" in _found(columns)
     assert "in shared memory" in _found(columns)
 
 
 def test_whose_threads_load_the_same_is_shared_by_any() -> None:
     same = SUMS.replace("IMAD R6, R0, c[0x0][0x174], RZ", "MOV R6, RZ")
-    assert "Let 32 threads share the 1,000 passes" in _found(same)
+    assert "Let 32 threads share the 4,000 passes" in _found(same)
 
 
 def test_a_row_whose_steps_an_argument_decides_is_one_by_the_hits_in_l1() -> None:
@@ -122,7 +122,17 @@ def test_what_needs_the_pass_before_is_not_shared(change: tuple[str, str]) -> No
     assert isinstance(found, Rejection) or "combine" not in found.cure
 
 
-def test_two_passes_are_not_worth_to_be_shared() -> None:
-    counts = {**COUNTS, "load": (200, 6400), "back": (200, 6400)}
-    found = block_increase.OPTIMIZER.match(_context(counts=counts))
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"counts": {**COUNTS, "load": (6300, 201_600), "back": (6300, 201_600)}},  # 63 passes
+        {
+            "grid": 1,
+            "counts": {**COUNTS, "load": (100_000, 3_200_000)},
+        },  # 16 blocks, of 1,000 passes, for 80 SMs
+        {"grid": 80},  # no SM is without work
+    ],
+)
+def test_few_passes_and_full_grids_are_not_worth_to_be_shared(change: dict[str, Any]) -> None:
+    found = block_increase.OPTIMIZER.match(_context(**change))
     assert isinstance(found, Rejection) or "combine" not in found.cure
