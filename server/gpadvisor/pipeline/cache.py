@@ -7,6 +7,7 @@ Only the standard library is imported here, so that an answer from the cache cos
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -21,15 +22,22 @@ from gpadvisor import __version__
 from gpadvisor.files import is_ours, open_file, read_file
 
 SCHEMA: Final = 1
+_MOST_BYTES: Final = 16 << 30  # of a file that is read; a report has 4 GiB at most
 MAX_BYTES: Final = 512 << 20
 _CHUNK: Final = 1 << 20
 _TOOLS: Final = ("nvdisasm", "cuobjdump", "nvcc")
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
+    """SHA-256 of a file's bytes.
+
+    Raises:
+        OSError: as of `open_file`; larger than anything that is read here (EFBIG).
+    """
     digest = hashlib.sha256()
     with open_file(path) as stream:
+        if os.fstat(stream.fileno()).st_size > _MOST_BYTES:
+            raise OSError(errno.EFBIG, f"is larger than {_MOST_BYTES >> 30} GiB, the most that is read", path)
         while chunk := stream.read(_CHUNK):
             digest.update(chunk)
     return digest.hexdigest()

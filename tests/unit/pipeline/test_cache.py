@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pytest
+
 from gpadvisor.files import cache_folder
-from gpadvisor.pipeline.cache import Cache, installation_digest
+from gpadvisor.pipeline.cache import Cache, file_digest, installation_digest
 
 
 def test_round_trip_and_miss(tmp_path: Path) -> None:
@@ -63,3 +66,11 @@ def test_an_empty_variable_turns_it_off(monkeypatch) -> None:
 
 def test_installation_is_stable_within_a_run() -> None:
     assert installation_digest() == installation_digest()
+
+
+def test_a_file_larger_than_anything_that_is_read_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    huge = tmp_path / "huge.cu"
+    huge.touch()
+    os.truncate(huge, 1 << 42)  # takes no disk
+    with pytest.raises(OSError, match="larger than 16 GiB"):
+        file_digest(huge)
