@@ -92,7 +92,8 @@ def _array_cure(context: KernelContext) -> str:
     frame = frame_bytes(context)
     if frame and not becomes_registers(context):
         return (
-            f"{shared[0].upper()}{shared[1:]}: {frame} bytes are more than the registers of a thread hold."
+            f"Keep the thread's array in shared memory{_if_it_fits(context)}: {frame} bytes are more than "
+            "the registers of a thread hold."
             if shared
             else "Make the array smaller, or let the threads of a warp or block work on one together in "
             f"shared memory: {frame} bytes of each thread fit neither in its registers nor there."

@@ -57,7 +57,7 @@ from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import active_loads
 from gpadvisor.evidence.accesses import is_global
 from gpadvisor.evidence.inlined import by_inlined
-from gpadvisor.evidence.loops import loop_facts
+from gpadvisor.evidence.loops import LoopFacts, loop_facts
 from gpadvisor.evidence.patterns import math_sequences
 from gpadvisor.evidence.products import product_loops
 from gpadvisor.evidence.queries import (
@@ -163,9 +163,9 @@ def _unknown(context: KernelContext, loops: Sequence[StaticSite]) -> str:
     fragments = any(large[0].instructions[index].info.opclass is OpcodeClass.TENSOR for index in inside)
     if fragments or len(inside & products) * _NOTABLE_PART >= len(inside):
         return f"{_named(context.program, loops)}, and is a product, which is unrolled on purpose"
-    if context.profile is None and _repeated(large[0], inside) is None:
-        # An array that a loop's counter indexes is in registers only while the loop is unrolled.
-        return f"{_named(context.program, loops)}, and no function stands in it several times"
+    # An array that a loop's counter indexes is in registers only while the loop is unrolled.
+    if context.profile is None and (_unrolled(*large) or _repeated(large[0], inside) is None):
+        return f"{_named(context.program, loops)}, and no function alone makes it large"
     return ""
 
 
@@ -266,17 +266,9 @@ def _cure(hot: tuple[Function, LoopId] | None, language: Language) -> str:
     if hot is not None:
         function, loop = hot
         inside = set(loop_facts(function, loop).indices)
-        largest = max(
-            (
-                loop_facts(function, one.id)
-                for one in function.loops
-                if one.blocks <= function.loops[loop].blocks
-            ),
-            key=lambda facts: 0 if facts.has_inner else facts.size_bytes,
-        )
-        if largest.copies > 1 and len(largest.indices) * _NOTABLE_PART >= len(inside):
-            header = line_text(function, largest.indices[0])
-            return f"Lower the unroll factor ({largest.copies} copies of the body at {header})"
+        if unrolled := _unrolled(function, loop):
+            header = line_text(function, unrolled.indices[0])
+            return f"Lower the unroll factor ({unrolled.copies} copies of the body at {header})"
         repeated = _repeated(function, inside)
         if repeated is not None:
             name, copies = repeated
@@ -286,6 +278,15 @@ def _cure(hot: tuple[Function, LoopId] | None, language: Language) -> str:
     return (
         f"Split the loop into several that fit, or move rare paths into {terms.CALLED_FUNCTION.of(language)}"
     )
+
+
+def _unrolled(function: Function, loop: LoopId) -> LoopFacts | None:
+    """The largest of a loop and those in it, where it has its body several times and is much of the loop."""
+    inner = (one.id for one in function.loops if one.blocks <= function.loops[loop].blocks)
+    facts = [loop_facts(function, number) for number in inner]
+    largest = max(facts, key=lambda one: 0 if one.has_inner else one.size_bytes)
+    notable = len(largest.indices) * _NOTABLE_PART >= len(loop_facts(function, loop).indices)
+    return largest if largest.copies > 1 and notable else None
 
 
 def _carries_memory(function: Function, inside: set[int]) -> bool:

@@ -403,7 +403,7 @@ def test_fetching_is_not_told_without_samples_of_a_product_or_where_nothing_was_
     assert "no unit is counted" in _reason(function_split, replace(chain, blame=None))
     # An array that the counter of a loop indexes leaves its registers with the unrolling.
     reason = _reason(function_split, replace(chain, profile=None, blame=None))
-    assert "no function stands in it several times" in reason
+    assert "no function alone makes it large" in reason
 
 
 def test_a_loop_larger_than_the_cache_is_expected_to_gain() -> None:
@@ -552,6 +552,26 @@ def test_what_repeats_in_a_large_loop_is_called_unless_a_call_has_as_many_instru
     )
     program = replace(context.program, functions=(replace(function, lines=lines),))
     assert _match(function_split, replace(context, program=program)).advice.startswith(words)
+    # Without samples a function is told that repeats, unless a loop is unrolled: its arrays may hang on that.
+    static = function_split.OPTIMIZER.match(replace(context, program=program, profile=None, blame=None))
+    assert isinstance(static, Match) == (copies == 2)
+
+
+def test_without_samples_an_unrolled_loop_stays_unrolled() -> None:
+    """As a loop over a row's pixels whose array is in registers by that alone."""
+    copy = "LDG.E R8, [R40.64] // 3\nLDS R9, [R41] // 3\n" + "FFMA R9, R8, R30, R31 // 4 in step\n" * 70
+    context = _fetched(copy * 40)
+    (function,) = context.program.functions
+    lines = tuple(
+        replace(entry, inline=(InlineFrame("step", SourceLocation("kernel.cu", at // 100)),))
+        if entry is not None and entry.inline
+        else entry
+        for at, entry in enumerate(function.lines)
+    )
+    program = replace(context.program, functions=(replace(function, lines=lines),))
+    assert _match(function_split, replace(context, program=program)).advice.startswith("Lower the unroll")
+    static = replace(context, program=program, profile=None, blame=None)
+    assert isinstance(function_split.OPTIMIZER.match(static), Rejection)
 
 
 def test_a_loop_that_library_math_makes_too_large_is_fast_maths() -> None:
