@@ -225,20 +225,20 @@ def _bring(m: Machine, cache: int, line: int, arrival: int, capacity: int) -> No
 
 @compiled
 def fetched(m: Machine, s: int, line: int, cycle: int) -> int:
-    """When a line is in the scheduler's instruction cache; a miss brings those behind it, too."""
-    present = m.line_at[s, line]
-    if present != NEVER:
+    """When a line is in the scheduler's instruction cache; those behind it come ahead of the warp."""
+    lines, present = m.line_at.shape[1], m.line_at[s, line]
+    ahead = min(line + m.whole[PREFETCH] // 2, lines - 1)
+    if present != NEVER and m.line_at[s, ahead] != NEVER:
         return int(present)
-    lines = m.line_at.shape[1]
     outer = m.whole[SCHEDULERS]
-    arrival = cycle
     inner_lines, outer_lines = min(m.whole[L0_LINES], lines), min(m.whole[L1_LINES], lines)
-    for more in range(m.whole[PREFETCH]):
-        fetched_line = line + more
-        if fetched_line >= lines or m.line_at[s, fetched_line] != NEVER:
-            break
-        if m.line_at[outer, fetched_line] == NEVER:
-            _bring(m, outer, fetched_line, cycle + m.whole[FETCH_L2] + 2 * more, outer_lines)
-        arrival = max(cycle + m.whole[FETCH_L1], m.line_at[outer, fetched_line]) + 2 * more
-        _bring(m, s, fetched_line, arrival, inner_lines)
-    return int(m.line_at[s, line])
+    for more in range(min(m.whole[PREFETCH], lines - line)):
+        wanted = line + more
+        if m.line_at[s, wanted] != NEVER:
+            continue
+        if m.line_at[outer, wanted] == NEVER:
+            _bring(m, outer, wanted, cycle + m.whole[FETCH_L2] + 2 * more, outer_lines)
+        _bring(m, s, wanted, max(cycle + m.whole[FETCH_L1], m.line_at[outer, wanted]) + 2 * more, inner_lines)
+        if more == 0:
+            present = m.line_at[s, line]
+    return int(present)
