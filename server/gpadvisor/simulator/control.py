@@ -18,7 +18,8 @@ from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, r
 from gpadvisor.model.program import Function, FunctionKind, LineEntry, Loop, Program
 from gpadvisor.model.sentence import line_mark
 from gpadvisor.simulator.configuration import SimulationConfig
-from gpadvisor.simulator.unrolling import PREDICATES, LoopPart, Passes, guards, parts, passes
+from gpadvisor.simulator.loop_guards import guards
+from gpadvisor.simulator.unrolling import PREDICATES, LoopPart, Passes, parts, passes
 
 _WAIT_LOOP: Final = 16
 """A loop no longer than this around something that waits is one that waits, not one that works."""

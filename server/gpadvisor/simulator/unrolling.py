@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 from statistics import median
 from typing import Final, TypeAlias
@@ -25,11 +25,7 @@ _WORK: Final = frozenset(
 _ADDITIONS: Final = frozenset({"IADD3", "IADD", "UIADD3", "UIADD", "VIADD"})
 PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
 _INNER: Final = "loop"
-_HOPS: Final = 16
-"""Blocks between a branch and the loop that it guards."""
 _MOST: Final = 2 / 3
-_ROUNDS: Final = 8
-"""Guards of guards are looked at this often."""
 
 Place: TypeAlias = tuple[object, str]  # line with its inline chain, opcode
 
@@ -55,25 +51,36 @@ class LoopPart:
     source: int  # parts of one source loop have the same number
 
 
-@dataclass(frozen=True, slots=True)
-class LoopGuard:
-    """A branch or exit that only decides whether a part is come to."""
-
-    taken: bool
-    entered: bool  # a part with passes left is entered, one without is gone round
-
-
 def parts(function: Function) -> list[LoopPart]:
     """The parts of every loop of the source."""
     loop_parts: list[LoopPart] = []
-    for source, loops in enumerate(_source_loops(function)):
-        copies = _copies(function, loops)
-        for loop in loops:
-            size = sum(function.blocks[block].end - function.blocks[block].start for block in loop.blocks)
-            loop_parts.append(LoopPart(loop.header, loop.id, copies[loop.id], size, source))
-        if max(copies.values()) > 1:
-            loop_parts += _straight_parts(function, loops, copies, source)
+    copies: dict[LoopId, int] = {}
+    for same_line in sorted(_source_loops(function), key=lambda loops: loops[0].depth):
+        outer = same_line[0].parent
+        by_copy = _by_copy(same_line, 1 if outer is None else copies.get(outer, 1))
+        behind = 0
+        for loops in by_copy:
+            first, behind = behind, 1 + max(max(loop.blocks) for loop in loops)
+            beside = function.blocks[first:] if loops is by_copy[-1] else function.blocks[first:behind]
+            copies |= _copies(function, loops)
+            most, before = max(copies[loop.id] for loop in loops), len(loop_parts)
+            for loop in loops:
+                size = sum(function.blocks[block].end - function.blocks[block].start for block in loop.blocks)
+                loop_parts.append(LoopPart(loop.header, loop.id, copies[loop.id], size, before))
+            for part in _straight_parts(function, loops, beside, copies, before) if most > 1 else ():
+                # What is longer than a pass of this loop is the rest of the copy in front.
+                is_rest = part.copies >= most and loops is not by_copy[0]
+                loop_parts.append(replace(part, source=loop_parts[before - 1].source) if is_rest else part)
     return loop_parts
+
+
+def _by_copy(loops: list[Loop], copies: int) -> list[list[Loop]]:
+    """The loops of each copy of the body that they stand in, where all copies have as many."""
+    size, rest = divmod(len(loops), copies)
+    if rest or copies == 1:
+        return [loops]
+    in_order = sorted(loops, key=lambda loop: loop.header)
+    return [in_order[start : start + size] for start in range(0, len(loops), size)]
 
 
 def passes(function: Function, parts: Sequence[LoopPart], config: SimulationConfig) -> dict[BlockId, Passes]:
@@ -115,115 +122,19 @@ def _times(loop_parts: Sequence[LoopPart], trips: int) -> dict[BlockId, int]:
     return result
 
 
-def guards(
-    function: Function, loop_parts: Sequence[LoopPart], planned: Mapping[BlockId, Passes]
-) -> dict[int, LoopGuard]:
-    """Branches and exits by instruction index that only decide whether a part of a loop is come to."""
-    search = _GuardSearch(function, loop_parts, planned)
-    for _ in range(_ROUNDS):
-        before = len(search.decided)
-        for block in reversed(function.blocks):
-            search.look_at(block)
-        if len(search.decided) == before:
-            break
-    return search.decided
-
-
-class _GuardSearch:
-    """Round by round, since the way from one guard to a loop may lead over others."""
-
-    def __init__(
-        self, function: Function, loop_parts: Sequence[LoopPart], planned: Mapping[BlockId, Passes]
-    ) -> None:
-        self._function, self._planned = function, planned
-        self._parts = {part.entry: part for part in loop_parts}
-        self._lines = {
-            part.source: function.lines[_latch(function, function.loops[part.loop])] or part.source
-            for part in loop_parts
-            if part.loop is not None
-        }
-        self.decided: dict[int, LoopGuard] = {}
-
-    def look_at(self, block: Block) -> None:
-        """Decide the branch at the end of a block, if it is a guard."""
-        end = block.end - 1
-        opclass = self._function.instructions[end].info.opclass
-        sides = self._sides(block)
-        if end in self.decided or opclass not in {OpcodeClass.BRANCH, OpcodeClass.EXIT} or sides is None:
-            return
-        ways = [(jumps, self._leads_to(target, block.id)) for jumps, target in sides.items()]
-        sides_of = [(jumps, part) for jumps, part in ways if part is not None]
-        reached = [
-            (jumps, part)
-            for jumps, part in sides_of
-            if not any(self._is_past(sides[jumps], other, part) for _, other in sides_of)
-        ]
-        if not reached or len({part.entry for _, part in reached}) < len(reached):
-            return
-        unrolled = [side for side in reached if self._planned[side[1].entry].passes]
-        if len({self._lines[part.source] for _, part in unrolled}) > 1:
-            return  # different loops on either side: a choice of the program
-        if unrolled:
-            jumps, _ = max(unrolled, key=lambda side: (side[1].copies, side[1].size))
-            self.decided[end] = LoopGuard(jumps, entered=True)
-        elif len(reached) == 1:
-            self.decided[end] = LoopGuard(not reached[0][0], entered=False)
-
-    def _is_past(self, block: BlockId, part: LoopPart, to: LoopPart) -> bool:
-        """Whether a block, on the way to another source loop, is where the loop of a part ends."""
-        if part.loop is None or self._lines[part.source] == self._lines[to.source]:
-            return False
-        loop = self._function.loops[part.loop].blocks
-        return block not in loop and any(
-            target == block for inside in loop for target, _ in self._function.blocks[inside].successors
-        )
-
-    def _sides(self, block: Block) -> dict[bool, BlockId] | None:
-        """Where a branch leads by whether it is taken; of an exit only where it is not."""
-        behind = [
-            target for target, _ in block.successors if self._function.blocks[target].start == block.end
-        ]
-        forward = [target for target, _ in block.successors if target not in behind]
-        if len(behind) != 1 or len(forward) > 1:
-            return None
-        return {False: behind[0], True: forward[0]} if forward else {False: behind[0]}
-
-    def _leads_to(self, block: BlockId, source: BlockId) -> LoopPart | None:
-        """The part that code from a block runs into from outside, over guards that are decided.
-
-        What comes behind the loop that the branch is in comes whatever the branch does.
-        """
-        around = self._function.loop_of[source]
-        within = self._function.loops[around].blocks if around >= 0 else None
-        for _ in range(_HOPS):
-            if within is not None and block not in within:
-                return None
-            part = self._parts.get(block)
-            if part is not None:
-                inside = part.loop is not None and source in self._function.loops[part.loop].blocks
-                return None if inside else part
-            following = self._following(self._function.blocks[block])
-            if following is None:
-                return None
-            block = following
-        return None
-
-    def _following(self, block: Block) -> BlockId | None:
-        guard = self.decided.get(block.end - 1)
-        if guard is not None:
-            return (self._sides(block) or {}).get(guard.taken)
-        return block.successors[0][0] if len(block.successors) == 1 else None
-
-
 def _straight_parts(
-    function: Function, loops: Sequence[Loop], copies: Mapping[LoopId, int], source: int
+    function: Function,
+    loops: Sequence[Loop],
+    beside: Sequence[Block],
+    copies: Mapping[LoopId, int],
+    source: int,
 ) -> list[LoopPart]:
     """Blocks outside of the loops that hold the whole body, and that a branch may pass by."""
     least = min(loops, key=lambda loop: copies[loop.id])
     smallest = _work(function, least)
     parent = -1 if loops[0].parent is None else loops[0].parent
     loop_parts = []
-    for block in function.blocks:
+    for block in beside:
         if function.loop_of[block.id] != parent or not smallest:
             continue
         counts = _work_of(function, [block.id])
@@ -241,7 +152,7 @@ def _source_loops(function: Function) -> list[list[Loop]]:
     for loop in function.loops:
         if not _ends(function, loop):
             continue
-        entry = function.lines[_latch(function, loop)]
+        entry = function.lines[latch(function, loop)]
         key: object = loop.id if entry is None else (loop.parent, entry.location, entry.inline)
         groups.setdefault(key, []).append(loop)
     return list(groups.values())
@@ -262,7 +173,7 @@ def lines_of_loops(function: Function) -> set[int]:
     return {line for loop in function.loops for line in _lines(function, loop)}
 
 
-def _latch(function: Function, loop: Loop) -> int:
+def latch(function: Function, loop: Loop) -> int:
     """The last instruction that jumps back to the header."""
     return max(
         function.blocks[block].end - 1
@@ -274,7 +185,7 @@ def _latch(function: Function, loop: Loop) -> int:
 def _lines(function: Function, loop: Loop) -> list[int]:
     """Lines of the branch back and of the header, the smallest first; then those they were inlined at."""
     header = function.blocks[loop.header]
-    line_entries = (function.lines[_latch(function, loop)], *function.lines[header.start : header.end])
+    line_entries = (function.lines[latch(function, loop)], *function.lines[header.start : header.end])
     entries = [entry for entry in line_entries if entry is not None]
     inlined = {frame.call_site.line for entry in entries for frame in entry.inline}
     return [*sorted({entry.location.line for entry in entries}), *sorted(inlined)]
@@ -286,7 +197,8 @@ def _copies(function: Function, loops: list[Loop]) -> dict[LoopId, int]:
     smallest = min(loops, key=lambda loop: sum(work[loop.id].values()))
     # The rest of an unrolled loop comes with it: where most loops are as the smallest, that is no rest.
     alike = sum(counts == work[smallest.id] for counts in work.values())
-    base = _repeats(function, smallest, work[smallest.id]) if 2 * alike > len(loops) else 1
+    repeats = _repeats if 2 * alike > len(loops) else _counted_copies
+    base = repeats(function, smallest, work[smallest.id]) or 1
     result = {smallest.id: base}
     for loop in loops:
         if loop is smallest:
@@ -307,7 +219,7 @@ def _inner_loops(function: Function, loop: Loop) -> dict[Place, int]:
     """How often each loop of the source stands inside another: once for its unrolled part and its rest."""
     sizes: dict[object, Counter[int]] = {}
     for inner in function.loops:
-        entry = function.lines[_latch(function, inner)] if inner.parent == loop.id else None
+        entry = function.lines[latch(function, inner)] if inner.parent == loop.id else None
         if entry is not None and _ends(function, inner):
             sizes.setdefault(_place(entry), Counter())[sum(_work(function, inner).values())] += 1
     return {
@@ -340,16 +252,22 @@ def _repeats(function: Function, loop: Loop, work: Counter[Place]) -> int:
         return gcd(*inner)
     if len(work) < 2:
         return 1
+    return _counted_copies(function, loop, work) or gcd(*work.values(), _step(function, loop) or 0)
+
+
+def _counted_copies(function: Function, loop: Loop, work: Counter[Place]) -> int | None:
+    """The step of a loop's counter, where most of the work stands in it as often or a multiple of that."""
     step = abs(_step(function, loop) or 0)
-    if step > 1 and sum(count % step == 0 for count in work.values()) >= _MOST * len(work):
-        return step
-    return gcd(*work.values(), step)
+    if step < 2 or len(work) < 2:
+        return None
+    return step if sum(count % step == 0 for count in work.values()) >= _MOST * len(work) else None
 
 
 def _step(function: Function, loop: Loop) -> int | None:
     """The constant that the register behind the loop's condition grows by; None where none is seen."""
-    latch = _latch(function, loop)
-    registers = {use for use in function.instructions[latch].uses if register_file(use) in PREDICATES}
+    registers = {
+        use for use in function.instructions[latch(function, loop)].uses if register_file(use) in PREDICATES
+    }
     inside = [
         function.instructions[index]
         for block in sorted(loop.blocks)

@@ -126,6 +126,26 @@ def test_a_loop_around_others_is_counted_by_them(factor: int) -> None:
     assert _loads(run_text(text, loop_trips={5: 8, 7: 3}), text) == 8 * 3
 
 
+_WRITTEN_OUT = _NESTED.replace("#pragma unroll 1\n", "")  # four or sixteen copies of the inner body, too
+_BETWEEN = _WRITTEN_OUT.replace("j = 0; j < m", "j = n & 3; j <= m")
+
+
+@pytest.mark.parametrize("factor", [2, 4, 8])
+@pytest.mark.parametrize("text", [_WRITTEN_OUT, _BETWEEN])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_each_copy_of_a_body_has_loops_of_its_own(arch: str, text: str, factor: int) -> None:
+    text = text.replace("FACTOR", str(factor))
+    for outer, inner in ((16, 16), (8, 32)):
+        done = run_text(text, arch=arch, loop_trips={5: outer, 6: inner})
+        assert _loads(done, text, arch) == outer * inner
+
+
+@pytest.mark.parametrize("outer", [9, 11, 14])
+def test_copies_of_a_body_behind_its_loop_take_what_is_left(outer: int) -> None:
+    text = _BETWEEN.replace("FACTOR", "8")
+    assert _loads(run_text(text, loop_trips={5: outer, 6: 16}), text) == outer * 16
+
+
 _FOLLOWED = """
 extern "C" __global__ void k(const float* x, float* y, const int* ends, int step) {
     float sum = 0.0f;
