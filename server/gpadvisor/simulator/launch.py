@@ -83,9 +83,7 @@ def share_of_sm(
     tail = (total - 1) % resident + 1
     # The full waves that are simulated come first, then the last one, which may be partial.
     simulated = min(total, resident * (config.waves - 1) + tail) if config.waves > 1 else resident
-    # The SM in the middle of those that hold most blocks: the first ones see more of the grid's border.
-    first = ((config.blocks - 1) % sms) // 2
-    blocks = first + sms * np.arange(simulated, dtype=np.int64)
+    blocks = _middle_sm(config, sms, simulated) + sms * np.arange(simulated, dtype=np.int64)
     return Share(
         sms=sms,
         resident=resident,
@@ -97,6 +95,24 @@ def share_of_sm(
         static_shared=static,
         occupancy=result,
     )
+
+
+_AS_OFTEN: Final = 0.125
+"""Shares of blocks at the grid's border that are about the same."""
+
+
+def _middle_sm(config: SimulationConfig, sms: int, simulated: int) -> int:
+    """The middle SM of those with most blocks, and fewest at the border of the grid."""
+    width, height, _ = config.grid
+    last = (config.blocks - 1) % sms
+    candidates = np.array(sorted(range(last + 1), key=lambda sm: abs(sm - last // 2)), dtype=np.int64)
+    blocks = np.minimum(candidates[:, None] + sms * np.arange(simulated), config.blocks - 1)
+    places = (blocks % width, blocks // width % height, blocks // (width * height))
+    border = np.zeros(blocks.shape, dtype=np.bool_)
+    for place, size in zip(places, config.grid, strict=True):
+        if size > 2:  # else all blocks are there
+            border |= (place == 0) | (place == size - 1)
+    return int(candidates[(border.mean(axis=1) // _AS_OFTEN).argmin()])
 
 
 def _check(

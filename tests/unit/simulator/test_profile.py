@@ -349,3 +349,22 @@ def test_every_fixture_runs(name: str, arch: str) -> None:
     assert sum(found.values()) > 20
     assert "misc" not in found
     assert all("waited for each other for ever" not in text for text in simulation.assumptions)
+
+
+@pytest.mark.parametrize("grid", [(8, 16, 1), (4, 4, 1), (3, 3, 3), (12, 10, 1)])
+def test_blocks_at_the_border_of_a_small_grid_do_not_stand_for_all(grid: tuple[int, int, int]) -> None:
+    text = """
+extern "C" __global__ void k(float* x) {
+    if (blockIdx.x % (gridDim.x - 1) && blockIdx.y % (gridDim.y - 1)) x[threadIdx.x] = __expf(x[threadIdx.x]);
+}
+"""
+    program = text_program(text, "sm_90")
+    config = SimulationConfig(grid=grid, block=(32, 1, 1), sms=132)
+    counts = simulate(program, "k", machine.load("sm_90"), config).profile.counts
+    assert counts is not None
+    inner = [
+        int(one.pc)
+        for one in program.functions[0].instructions
+        if one.opcode == "MUFU" and "EX2" in one.modifiers
+    ]
+    assert counts.warps[np.isin(counts.pc, inner)].sum() > 0
