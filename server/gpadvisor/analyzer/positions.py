@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -285,6 +285,10 @@ class Positions:
 
     def _first(self, kinds: set[_Kind]) -> int | None:
         """The first comparison, address or stored value of a kind."""
+        return next((index for index, _, kind in self._odd_reads() if kind in kinds), None)
+
+    def _odd_reads(self) -> Iterator[tuple[int, Register, _Kind]]:
+        """Comparisons, addresses and stored values of something that is no place, with its kind."""
         for index, instruction in enumerate(self._function.instructions):
             opclass = instruction.info.opclass
             decides = opclass is OpcodeClass.PREDICATE
@@ -296,10 +300,28 @@ class Positions:
                 registers = [*self._inputs[index]]
             else:
                 continue
-            values = [self._read(index, operand) for operand in registers]
-            if any(value.kind in kinds and not (decides and self._is_first_place(value)) for value in values):
-                return index
-        return None
+            for operand in registers:
+                value = self._read(index, operand)
+                if value.kind in _ODD and not (decides and self._is_first_place(value)):
+                    yield index, operand, value.kind
+
+    def by_number(self) -> Iterator[tuple[int, bool]]:
+        """What goes by a thread's (True) or a block's number alone; by what mixes them it is told as both.
+
+        Floating-point values are left out: they are what the kernel computes, not where it does.
+        """
+        for index, operand, kind in self._odd_reads():
+            instruction = self._function.instructions[index]
+            writers = (
+                () if operand in address_registers(instruction) else self._inputs[index].get(operand, ())
+            )
+            computed = any(self._function.instructions[writer].info.opclass in _FLOATS for writer in writers)
+            if computed or instruction.opcode in _COMPARES_FLOATS:
+                continue
+            if kind is not _Kind.BLOCK:
+                yield index, True
+            if kind is not _Kind.THREAD:
+                yield index, False
 
     def _is_first_place(self, value: _Value) -> bool:
         """Whether it is the place of a block's first thread, as loops over the grid compare it."""
@@ -327,6 +349,11 @@ class Positions:
 _ACCESSES: Final = frozenset(
     {OpcodeClass.LOAD, OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION, OpcodeClass.ASYNC_COPY}
 )
+_ODD: Final = frozenset({_Kind.THREAD, _Kind.BLOCK, _Kind.OTHER})
+_FLOATS: Final = frozenset(
+    {OpcodeClass.FLOAT16, OpcodeClass.FLOAT32, OpcodeClass.FLOAT64, OpcodeClass.TRANSCENDENTAL}
+)
+_COMPARES_FLOATS: Final = frozenset({"FSETP", "DSETP", "HSETP2"})
 _FORGETS: Final = frozenset(
     {*_ACCESSES, OpcodeClass.PREDICATE, OpcodeClass.SHUFFLE, OpcodeClass.VOTE, OpcodeClass.TENSOR}
 )

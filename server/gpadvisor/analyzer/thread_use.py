@@ -89,6 +89,7 @@ def _merged(uses: list[ThreadUse], *, known: bool) -> ThreadUse:
         teamwork=first("teamwork"),
         cluster=first("cluster"),
         known=known,
+        sums=all(use.sums for use in uses),
     )
 
 
@@ -113,6 +114,10 @@ _DATA: Final = frozenset(
         OpcodeClass.LOAD,  # of constants: of its place, not of what memory holds
     }
 )
+
+
+_NUMBER: Final = re.compile(r"0x0*[1-9a-f]")
+"""A constant that is not nought."""
 
 
 class _Values:
@@ -267,7 +272,45 @@ class _Values:
                 or instruction.info.space is MemorySpace.DISTRIBUTED_SHARED
             ),
             known=self.reaching.complete,
+            sums=self._sums(places),
         )
+
+    def _sums(self, places: Positions) -> bool:
+        """Whether what goes by threadIdx or blockIdx alone does as the sum over a block of any size.
+
+        A tree in shared memory, whose levels are made of the block's size, and stores of each block's own.
+        """
+        size, levels = Origin.THREAD | Origin.BLOCK_SIZE, False
+        for index, by_thread in places.by_number():
+            instruction = self.function.instructions[index]
+            opclass, space = instruction.info.opclass, instruction.info.space
+            if not by_thread:
+                if opclass not in _WRITES or space is not MemorySpace.GLOBAL:
+                    return False
+                continue
+            if opclass is OpcodeClass.PREDICATE:
+                registers, own = [*self.inputs[index]], self.own[index]
+            elif space is MemorySpace.SHARED and opclass in {OpcodeClass.LOAD, OpcodeClass.STORE}:
+                registers, own = [*address_registers(instruction)], Origin.NOTHING
+            else:
+                return False
+            origins = own
+            for register in registers:
+                origins |= self.of(index, register)
+            if origins & ~size or _NUMBER.search(_CONSTANT.sub("", instruction.operands)):
+                return False
+            levels |= opclass is OpcodeClass.PREDICATE and Origin.BLOCK_SIZE in origins
+        return levels and next(self._others_words(), None) is None
+
+    def _others_words(self) -> Iterator[int]:
+        """Accesses to shared memory at a place that is neither a thread's nor set."""
+        for index, instruction in enumerate(self.function.instructions):
+            if instruction.info.space in _SHARED and instruction.info.opclass in _ACCESSES:
+                registers = [
+                    one for one in address_registers(instruction) if register_file(one) is RegisterFile.GPR
+                ]
+                if registers and not any(Origin.THREAD in self.of(index, one) for one in registers):
+                    yield index
 
     def _place(self, indices: Iterable[int]) -> CodePlace | None:
         index = next(iter(indices), None)

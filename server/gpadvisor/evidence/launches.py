@@ -31,6 +31,7 @@ class Freedom:
     tile: bool = False  # nothing but a tile of the block's shape binds the block: both may grow together
     per_block: bool = False  # something is addressed by a block's number alone, such as its result
     compiled: bool = False  # the block's size is a constant in the code, which must change with it
+    split: str | None = None  # why blocks may not become smaller, as those that only add up may
     single: bool = (
         False  # a block is one thread, whose element is the block's number: threads can take its place
     )
@@ -63,6 +64,7 @@ def freedom(program: Program, kernel: str, profile: KernelProfile, use: ThreadUs
         per_block=not use.flat,
         compiled=bool(use.sizes),
         single=single,
+        split=apart or (None if single or _only_adds_up(program, kernel, use) else bound),
         tile=not single
         and apart is None
         and bound is not None
@@ -157,6 +159,13 @@ def _bound(program: Program, kernel: str, use: ThreadUse, profile: KernelProfile
         yield "a block's number stands for more than its place in blockIdx * blockDim"
     if not use.known:
         yield "its code could not be followed whole"
+
+
+def _only_adds_up(program: Program, kernel: str, use: ThreadUse) -> bool:
+    """Whether smaller blocks do the same: each adds up what its threads have, and has a place for it."""
+    facts = program.facts.get(kernel)
+    sized = use.sized and not use.sizes and (facts is None or facts.required_block is None)
+    return sized and use.known and use.sums and use.teamwork is None
 
 
 def _tile(program: Program, kernel: str, use: ThreadUse, profile: KernelProfile) -> str | None:

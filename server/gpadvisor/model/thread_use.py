@@ -28,3 +28,4 @@ class ThreadUse:
     teamwork: CodePlace | None  # tensor instructions, named barriers, mbarriers: warps have set parts
     cluster: CodePlace | None
     known: bool  # whether all of the code was looked at
+    sums: bool  # what goes by threadIdx or blockIdx alone is a sum over the block, of any size

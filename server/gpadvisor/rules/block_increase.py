@@ -100,6 +100,7 @@ from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_launch
 
 _CODE: Final = "GPA301"
+_PLACES: Final = " What each block keeps for itself needs as many places."
 _CROWDED: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.NOT_SELECTED, StallClass.PIPE_THROTTLE})
 
 
@@ -223,7 +224,7 @@ def _more_blocks(
         )
     held = held_warps(context, profile)
     change = f"Launch {new.blocks} blocks instead of {launch_shape.blocks}"
-    places = " What each block keeps for itself needs as many places." if free.per_block else ""
+    places = _PLACES if free.per_block else ""
     return Match(
         title=f"{counted(launch_shape.blocks, 'block')} for {sms} SMs that hold {new.blocks}",
         cure=f"{change}.{places}",
@@ -263,7 +264,7 @@ def _fewer_than_sms(
     # A warp for each scheduler may issue all the time; of a unit that they share each SM has one.
     enough = sm.warp_size.value * (1 if shared_unit(context) else sm.schedulers.value)
     new = None
-    if free.block is None and launch_shape.threads > enough:
+    if free.split is None and launch_shape.threads > enough:
         new = shape(context, profile, *best_split(launch_shape.blocks, launch_shape.threads, sms, enough))
     if new is None or new.blocks <= launch_shape.blocks:
         new = launch_shape
@@ -319,15 +320,17 @@ def _split_words(
     """The change with its conditions, and what is known of the launch."""
     if new is not old:
         unknown = " Without machine code nothing tells whether its threads work together."
+        places = _PLACES if free.per_block else ""
         cure = (
             f"Launch {new.blocks} blocks of {new.threads} threads instead of {old.blocks} of {old.threads}."
             + ("" if free.code else unknown)
+            + places
             + (" The kernel has the block's size as a constant: change it, too." if free.compiled else "")
         )
         facts = f"{old.busy_sms} of {sms} SMs have work, {new.busy_sms} would."
         return cure, facts + _gain_note(old, new, sms)
-    if free.block is not None:
-        why = f"Its blocks cannot be split ({free.block})"
+    if free.split is not None:
+        why = f"Its blocks cannot be split ({free.split})"
     else:
         why = (
             f"Its blocks of {counted(old.threads, 'thread')} are too small to split: that is no more than "

@@ -99,6 +99,57 @@ def test_shared_memory_addressed_by_the_thread_is_a_tile() -> None:
     assert _use(FLAT + "SHF.L.U32 R5, R9, 0x2, RZ\nLDS R9, [R5]\n" + END).tile is None
 
 
+_TREE = f"""{FLAT}
+    SHF.L.U32 R11, R10, 0x2, RZ
+    STS [R11], R9
+    BAR.SYNC.DEFER_BLOCKING 0x0
+    MOV R12, c[0x0][0x0]
+    SHF.R.U32.HI R12, RZ, 0x1, R12
+again:
+    ISETP.GE.AND P0, PT, R10, R12, PT
+    LEA R13, R12, R11, 0x2
+    @!P0 LDS R14, [R13]
+    @!P0 LDS R15, [R11]
+    @!P0 FADD R14, R14, R15
+    @!P0 STS [R11], R14
+    BAR.SYNC.DEFER_BLOCKING 0x0
+    SHF.R.U32.HI R12, RZ, 0x1, R12
+    ISETP.NE.AND P1, PT, R12, RZ, PT
+    @P1 BRA again
+    ISETP.NE.AND P0, PT, R10, RZ, PT
+    @P0 EXIT
+    S2R R16, SR_CTAID.X
+    LDS R9, [RZ]
+    IMAD.WIDE R18, R16, R7, c[0x0][0x168]
+    STG.E [R18.64], R9
+    EXIT
+"""
+
+
+def test_a_sum_over_the_block_is_one_over_a_smaller_block_too() -> None:
+    use = _use(_TREE)
+    assert use.sums
+    assert (use.flat, use.tile is None, use.roles is None) == (False, False, False)
+
+
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [
+        ("ISETP.GE.AND P0, PT, R10, R12, PT", "ISETP.GE.AND P0, PT, R10, 0x20, PT"),  # a level of a set size
+        ("ISETP.GE.AND P0, PT, R10, R12, PT", "ISETP.GE.AND P0, PT, R10, c[0x0][0x174], PT"),
+        ("LDS R15, [R11]", "LDS R15, [R11+0x4]"),  # a neighbour
+        ("LDS R15, [R11]", "MOV R17, 0x40\nLDS R15, [R17]"),  # another thread's
+        ("ISETP.GE.AND P0, PT, R10, R12, PT", "ISETP.GE.AND P0, PT, R10, RZ, PT"),  # no levels
+        ("MOV R12, c[0x0][0x0]", "MOV R12, c[0x0][0x174]"),  # by an argument
+        ("LDS R9, [RZ]", "IMAD.WIDE R20, R16, R7, c[0x0][0x160]\nLDG.E R9, [R20.64]"),  # by the block alone
+        ("LDS R9, [RZ]", "IMAD.WIDE R20, R10, R7, c[0x0][0x160]\nLDG.E R9, [R20.64]"),  # by the thread alone
+    ],
+)
+def test_what_goes_by_a_set_number_of_threads_is_no_sum(part: str, other: str) -> None:
+    assert part in _TREE
+    assert not _use(_TREE.replace(part, other)).sums
+
+
 @pytest.mark.parametrize(
     ("sum_of_both", "size"),
     [

@@ -761,6 +761,27 @@ def test_fewer_blocks_than_sms_are_said_whatever_the_kernel_allows(
     assert found.parallel is None
 
 
+def test_blocks_that_add_up_what_their_threads_have_may_be_smaller() -> None:
+    """As a particle filter's, of 2 blocks on 80 SMs, whose threads add up by the size of the block."""
+    tree = (
+        TILED.removesuffix("EXIT")
+        + """
+        MOV R12, c[0x0][0x0]
+        ISETP.GE.AND P2, PT, R3, R12, PT
+        ISETP.NE.AND P1, PT, R3, RZ, PT
+        @P1 EXIT
+        LDS R13, [RZ]
+        S2R R14, SR_CTAID.X
+        IMAD.WIDE R16, R14, R7, c[0x0][0x168]
+        STG.E [R16.64], R13
+        EXIT
+    """
+    )
+    found = _match(block_increase, _launch(ROWS, tree, grid=2, block=512, static_shared=2048))
+    assert "Launch 8 blocks of 128 threads instead of 2 of 512." in found.cure
+    assert "What each block keeps for itself needs as many places." in found.cure
+
+
 def test_a_division_has_a_figure_where_warps_wait_for_one_another() -> None:
     """As a matrix product of 64 blocks on 132 SMs whose stores fill a queue for 30 % of the samples."""
     rows = (
