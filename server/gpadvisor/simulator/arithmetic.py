@@ -4,6 +4,23 @@
 from __future__ import annotations
 
 from gpadvisor.simulator.compiled import compiled
+from gpadvisor.simulator.meanings import INVERTED, MAGNITUDE, NEGATED
+from gpadvisor.simulator.operations import (
+    ABSOLUTE,
+    ADD,
+    ADD_MINIMUM,
+    ADD_WIDE,
+    FLOAT_UP,
+    LOGIC,
+    MINIMUM,
+    MUL_ADD,
+    RECIPROCAL,
+    SELECT,
+    SELECT_WIDE,
+    SHIFT,
+    SHIFT_ADD,
+    TRUNCATE,
+)
 from gpadvisor.simulator.values import SIGN, WORD, Slice, Values
 
 
@@ -17,11 +34,11 @@ def read_source(code: Slice, values: Values, i: int, k: int, lane: int) -> int:
     """One source with its sign or inversion; minus is kept as inverted plus one, for the carry."""
     value = int(values.scratch[k, lane])
     how = code.source_how[i, k]
-    if how == 1:
+    if how == NEGATED:
         return (value ^ WORD) + 1
-    if how == 2:
+    if how == INVERTED:
         return value ^ WORD
-    if how == 3:
+    if how == MAGNITUDE:
         return -value & WORD if value & SIGN else value
     return value
 
@@ -32,11 +49,11 @@ def sum_and_carry(code: Slice, values: Values, i: int, op: int, lane: int, carry
     a = read_source(code, values, i, 0, lane)
     b = read_source(code, values, i, 1, lane)
     c = read_source(code, values, i, 2, lane)
-    if op == 2:
+    if op == ADD:
         return a + b + c + carry
-    if op == 3:
+    if op == MUL_ADD:
         return ((a & WORD) * (b & WORD) & WORD) + (c & WORD) + carry
-    if op == 8:
+    if op == SHIFT_ADD:
         return ((a & WORD) << int(code.table[i]) & WORD) + b + carry
     high = c & WORD
     if code.signed[i]:
@@ -117,9 +134,9 @@ def _truncated(bits: int, width: int) -> tuple[int, int]:
 def _of_floats(code: Slice, values: Values, i: int, op: int, lane: int) -> tuple[int, int]:
     """The steps of an integer division that go through floating point."""
     a = read_source(code, values, i, 0, lane) & WORD
-    if op == 22:
+    if op == FLOAT_UP:
         return _rounded_up(a, read_source(code, values, i, 1, lane) & WORD), 0
-    if op == 23:
+    if op == RECIPROCAL:
         return _reciprocal(a), 0
     return _truncated(a, int(code.mode[i]))
 
@@ -127,14 +144,14 @@ def _of_floats(code: Slice, values: Values, i: int, op: int, lane: int) -> tuple
 @compiled
 def two_words(code: Slice, values: Values, i: int, op: int, lane: int, chosen: int) -> tuple[int, int]:
     """Results of two words."""
-    if op == 19:
+    if op == ADD_WIDE:
         return _pairs(code, values, i, lane)
-    if op == 21:
+    if op == SELECT_WIDE:
         first = 0 if chosen else 1
         return read_source(code, values, i, first, lane) & WORD, read_source(
             code, values, i, first + 2, lane
         ) & WORD
-    if op >= 22:
+    if op in (FLOAT_UP, RECIPROCAL, TRUNCATE):
         return _of_floats(code, values, i, op, lane)
     return _wide(code, values, i, lane)
 
@@ -175,18 +192,18 @@ def one_word(code: Slice, values: Values, i: int, op: int, lane: int, chosen: in
     """Results of one word."""
     a = read_source(code, values, i, 0, lane) & WORD
     b = read_source(code, values, i, 1, lane) & WORD
-    if op == 6:
+    if op == LOGIC:
         return logic(code.table[i], a, b, read_source(code, values, i, 2, lane) & WORD)
-    if op == 7:
+    if op == SHIFT:
         return _shifted(code.mode[i], a, b, read_source(code, values, i, 2, lane) & WORD)
-    if op == 11:
+    if op == SELECT:
         return a if chosen else b
-    if op == 20:
+    if op == ADD_MINIMUM:
         a, b = (a + b) & WORD, read_source(code, values, i, 2, lane) & WORD
-    if op in (12, 20):
+    if op in (MINIMUM, ADD_MINIMUM):
         less = _signed(a) < _signed(b) if code.signed[i] else a < b
         return a if less == (chosen != 0) else b
-    if op == 15:
+    if op == ABSOLUTE:
         return -a & WORD if a & SIGN else a
     return _permuted(a, b, values.scratch[2, lane])
 

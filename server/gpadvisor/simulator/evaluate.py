@@ -8,7 +8,32 @@ from gpadvisor.simulator.arithmetic import compared, logic, one_word, read_sourc
 from gpadvisor.simulator.chance import following
 from gpadvisor.simulator.compiled import compiled, seldom
 from gpadvisor.simulator.meanings import ABSENT, IMMEDIATE, NOT_KNOWN, PLAIN, REGISTER
+from gpadvisor.simulator.operations import (
+    ADD,
+    ADD_WIDE,
+    BROADCAST,
+    COMPARE,
+    FIRST_BLOCK_INDEX,
+    FLOAT_UP,
+    LAST_BLOCK_INDEX,
+    LOGIC,
+    MUL_ADD,
+    MUL_ADD_HIGH,
+    MUL_ADD_WIDE,
+    PERMUTE,
+    PREDICATE_LOGIC,
+    RECIPROCAL,
+    SELECT_WIDE,
+    SHIFT_ADD,
+    SHIFT_ADD_HIGH,
+    SPECIAL,
+    TRUNCATE,
+    UNKNOWN,
+    VOTE,
+)
 from gpadvisor.simulator.values import ALL, WORD, Slice, Values, lanes_of
+
+_TWO_WORDS = (MUL_ADD_WIDE, MUL_ADD_HIGH, ADD_WIDE, SELECT_WIDE, FLOAT_UP, RECIPROCAL, TRUNCATE)
 
 
 @compiled
@@ -128,7 +153,7 @@ def _permuted(code: Slice, values: Values, w: int, i: int, lanes: int) -> None:
 def _is_low_mask(code: Slice, i: int) -> bool:
     """Whether an AND leaves the low half of its first source alone."""
     return bool(
-        code.op[i] == 6
+        code.op[i] == LOGIC
         and code.table[i] == 0xC0
         and code.source_kind[i, 1] == IMMEDIATE
         and code.source_value[i, 1] >> 16 == 0
@@ -154,7 +179,7 @@ def _carries(code: Slice, values: Values, w: int, i: int) -> tuple[int, int, int
 def _predicates(code: Slice, values: Values, w: int, i: int, lanes: int) -> None:
     """PLOP3 and VOTE."""
     p, known_lanes = lanes_of(values, w, code.read[i, 0], code.read_negated[i, 0])
-    if code.op[i] == 18:
+    if code.op[i] == VOTE:
         decided = ALL if known_lanes & lanes == lanes else 0
         held = p & lanes == lanes if code.mode[i] else p & lanes != 0
         _write_flag(
@@ -220,22 +245,22 @@ def _words(code: Slice, values: Values, w: int, i: int, lanes: int, known_lanes:
     first, second, sure = _carries(code, values, w, i)
     known_lanes &= sure
     carried = 0
-    if op in (2, 3, 8, 9):
+    if op in (ADD, MUL_ADD, SHIFT_ADD, SHIFT_ADD_HIGH):
         for lane in range(WARP):
             total = sum_and_carry(code, values, i, op, lane, (first >> lane & 1) + (second >> lane & 1))
             out[lane] = total & WORD
             if total >> 32 & 1:
                 carried |= 1 << lane
-    elif op in (4, 5, 19, 21, 22, 23, 24):
+    elif op in _TWO_WORDS:
         for lane in range(WARP):
             low, high = two_words(code, values, i, op, lane, first >> lane & 1)
-            out[lane] = high if op == 5 else low
+            out[lane] = high if op == MUL_ADD_HIGH else low
             upper[lane] = high
             # The sum of two unsigned pairs is smaller than either where it has a carry.
             added = values.scratch[3, lane]
             if high < added or (high == added and low < values.scratch[2, lane]):
                 carried |= 1 << lane
-        if op != 5:
+        if op != MUL_ADD_HIGH:
             _write(code, values, w, i, 1, lanes, known_lanes)
     else:
         for lane in range(WARP):
@@ -252,7 +277,7 @@ def _across(code: Slice, values: Values, w: int, i: int, lanes: int, active: int
     """Special registers, and a word of the first active lane for the whole warp."""
     out = values.scratch[4]
     known_lanes = ALL
-    if code.op[i] == 14:
+    if code.op[i] == SPECIAL:
         row = values.special[w, code.table[i]]
         for lane in range(WARP):
             out[lane] = row[lane]
@@ -287,11 +312,12 @@ def _note_axes(code: Slice, values: Values, w: int, i: int, axes: int, whole: bo
 @compiled
 def _axes_of(code: Slice, values: Values, w: int, i: int) -> int:
     """The indices of the block among what an instruction reads, itself or through its registers."""
-    if code.op[i] == 14:
-        return 1 << (code.table[i] - 4) if 4 <= code.table[i] <= 6 else 0
+    if code.op[i] == SPECIAL:
+        axis = code.table[i] - FIRST_BLOCK_INDEX
+        return 1 << axis if 0 <= axis <= LAST_BLOCK_INDEX - FIRST_BLOCK_INDEX else 0
     axes = 0
     for k in range(4):
-        if code.source_kind[i, k] == 1:
+        if code.source_kind[i, k] == REGISTER:
             axes |= values.axes[w, code.source_value[i, k]]
     return axes
 
@@ -308,7 +334,7 @@ def _computed(code: Slice, values: Values, w: int, i: int, lanes: int) -> None:
             known_lanes &= _gather(code, values, w, i, k)
     if _is_low_mask(code, i):
         known_lanes = _source_low(code, values, w, i, 0)
-    if code.op[i] == 10:
+    if code.op[i] == COMPARE:
         _comparison(code, values, w, i, lanes, known_lanes)
     else:
         _words(code, values, w, i, lanes, known_lanes)
@@ -326,16 +352,16 @@ def evaluate(code: Slice, values: Values, w: int, i: int, active: int) -> None:
         _forget(code, values, w, i, unsure)
     if not lanes:
         return
-    if op == 1:
+    if op == UNKNOWN:
         _forget(code, values, w, i, lanes)
         _draw(code, values, w, i, lanes, active)
         return
     _note_axes(code, values, w, i, _axes_of(code, values, w, i), lanes == active or code.uniform[i])
-    if op in (14, 17):
+    if op in (SPECIAL, BROADCAST):
         _across(code, values, w, i, lanes, active)
-    elif op in (13, 18):
+    elif op in (PREDICATE_LOGIC, VOTE):
         _predicates(code, values, w, i, lanes)
-    elif op == 16:
+    elif op == PERMUTE:
         _permuted(code, values, w, i, lanes)
     else:
         _computed(code, values, w, i, lanes)

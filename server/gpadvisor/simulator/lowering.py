@@ -33,7 +33,7 @@ from gpadvisor.simulator.control import (
     jumps,
 )
 from gpadvisor.simulator.lowered import Lowered, LoweredFlow, empty_code, empty_slice
-from gpadvisor.simulator.meanings import NOT_KNOWN, REGISTER, TRUE, Meaning
+from gpadvisor.simulator.meanings import NOT_KNOWN, REGISTER, TRUE, Meaning, Op
 from gpadvisor.simulator.parameters import constant_words
 from gpadvisor.simulator.pointers import pointer_words
 from gpadvisor.simulator.resources import Use, use_of
@@ -279,7 +279,7 @@ class _Lowering:
         written = [*meaning.results, *(flag for flag in meaning.flags if flag >= 0)]
         out.uniform[place] = any(is_uniform(register) for register in written if register >= 0)
         if set(self._followed.written[place]) - set(written):  # more than is followed
-            out.op[place] = 1
+            out.op[place] = Op.UNKNOWN
             self._kill(place, instruction)
 
     def _kill(self, place: int, instruction: Instruction) -> None:
