@@ -33,6 +33,7 @@ from gpadvisor import store
 from gpadvisor.estimators import constants
 from gpadvisor.model.advice import KernelAdvice, Suggestion
 from gpadvisor.model.profile import Evidence, Profile
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.pipeline.advise import advise_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.request import Request
@@ -172,7 +173,12 @@ def outcomes(
 def outcome(pair: Pair, suggestions: Sequence[Suggestion]) -> Outcome:
     """One pair beside its advice."""
     estimated = [one for one in suggestions if one.speedup is not None]
-    ranked = [(rank, one) for rank, one in enumerate(estimated, 1) if one.code in pair.accepted]
+    # GPA301 names two changes: what pairs measured is a launch, and no loop that threads share.
+    ranked = [
+        (rank, one)
+        for rank, one in enumerate(estimated, 1)
+        if one.code in pair.accepted and Remedy.SHARED_PASSES not in one.remedies
+    ]
     rank, cure = ranked[0] if ranked else (None, None)
     best = max((one.speedup.expected for one in estimated if one.speedup is not None), default=1.0)
     tried = TRIED.get(pair.name, frozenset())

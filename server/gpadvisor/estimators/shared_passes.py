@@ -56,7 +56,7 @@ def shared_passes(
         + (" Neighbouring threads go along rows of their own." if rows else ""),
         regions=(),
         parallel=same_work(context, profile, current, new, ratio),
-        remedies=(Remedy.SHARED_ROWS,) if rows else (),
+        remedies=(Remedy.SHARED_PASSES, *((Remedy.SHARED_ROWS,) if rows else ())),
         reduced_loads=loads_left(profile, traffic) if rows and traffic is not None else (),
     )
 

@@ -15,5 +15,6 @@ class Remedy(Kind):
     GRID_CONSTANT = "grid constant"  # a parameter that is read where it is passed, not copied
     SEVERAL_RESULTS = "several results"  # of a thread, so that it uses what it has loaded for all of them
     SHARED_ROWS = "shared rows"  # a warp for each row that a thread goes along now
+    SHARED_PASSES = "shared passes"  # more threads for a loop that one thread does now
     NO_BARRIER = "no barrier"  # barriers that the suggestion names can go
     LOADS_FIRST = "loads first"  # of several passes of a loop, before the first value is used

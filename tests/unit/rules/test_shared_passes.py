@@ -11,6 +11,7 @@ from tests.optimizer_values import Row, context_of, listing
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.rules import block_increase
 
 SUMS = """
@@ -63,6 +64,7 @@ def test_a_row_for_each_thread_becomes_a_row_for_each_warp() -> None:
         "Let a warp take each row, its threads the 4,000 passes of the loop at kernel.cu:46 as neighbours, "
         "and combine what they have by shuffles: 256 blocks of 256 threads instead of 8."
     )
+    assert found.remedies == (Remedy.SHARED_PASSES, Remedy.SHARED_ROWS)
     assert found.parallel is not None
     assert (found.parallel.busy_sms_now, found.parallel.busy_sms_new) == (8, 64)  # four on some SMs, of 3.2
     estimate = block_increase.OPTIMIZER.estimate(_context(), found)
