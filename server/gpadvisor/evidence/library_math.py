@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections import Counter
 from functools import lru_cache
 from typing import Final
 
@@ -136,10 +137,13 @@ def divisor_of(function: Function, division: CodeSequence) -> Divisor | None:
 
 def divisions_alike(function: Function, division: CodeSequence) -> int:
     """The divisions of a function that divide by the same value, this one included."""
-    made = _made_at(function, division)
-    return sum(
-        one.kind == division.kind and _made_at(function, one) == made for one in math_sequences(function)
-    )
+    return _divisions(function, division.kind)[_made_at(function, division)]
+
+
+@lru_cache(maxsize=64)
+def _divisions(function: Function, kind: str) -> Counter[frozenset[int]]:
+    """How many divisions of a kind a function has by each value."""
+    return Counter(_made_at(function, one) for one in math_sequences(function) if one.kind == kind)
 
 
 def roots_divided_by(function: Function) -> tuple[tuple[CodeSequence, CodeSequence], ...]:
