@@ -18,9 +18,9 @@ def in_register(function: Function, store: int) -> str:
     if not stores or store in kept_in_loops(function):
         return (
             f"keep the element at {place} in a local variable and store it behind the loop: it is the same "
-            "in every pass (not if it is volatile)."
+            "in every pass (not if it is volatile, or read at another index that may be the same)."
         )
     return (
         f"keep the element at {place} in a local variable and store it behind the loop that is unrolled "
-        f"there: {len(stores)} stores behind each other write it (not if it is volatile)."
+        f"there: {len(stores)} stores behind each other write it (not if it is volatile, or read at another index that may be the same)."
     )

@@ -22,7 +22,7 @@ warp waits the whole latency; twenty other instructions in between would have hi
 Load earlier: read the next element before working on this one, move loads to the top of the block, fetch
 before the barrier what is needed after it. If a store stands in the way, mark pointers `const
 __restrict__`, so that the compiler may move loads across it. Keep an array element in a scalar while a
-loop works on it.
+loop works on it, unless the loop also reads it under another index.
 
 ## Example
 
