@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gpadvisor.evidence.accumulators import kept_in_loops, kept_in_passes
 from gpadvisor.evidence.queries import line_text
 from gpadvisor.model.program import Function
+
+_UNLESS: Final = "(not if it is volatile, or read at another index that may be the same)"
 
 
 def in_register(function: Function, store: int) -> str:
@@ -18,9 +22,9 @@ def in_register(function: Function, store: int) -> str:
     if not stores or store in kept_in_loops(function):
         return (
             f"keep the element at {place} in a local variable and store it behind the loop: it is the same "
-            "in every pass (not if it is volatile, or read at another index that may be the same)."
+            f"in every pass {_UNLESS}."
         )
     return (
         f"keep the element at {place} in a local variable and store it behind the loop that is unrolled "
-        f"there: {len(stores)} stores behind each other write it (not if it is volatile, or read at another index that may be the same)."
+        f"there: {len(stores)} stores behind each other write it {_UNLESS}."
     )
