@@ -18,6 +18,9 @@ MIN_STACK_SIZE: Final = 0x12
 REGCOUNT: Final = 0x2F
 INDIRECT_BRANCH_TARGETS: Final = 0x34
 NUM_BARRIERS: Final = 0x4C
+ANNOTATIONS: Final = 0x55
+
+_SPILL_OR_REFILL: Final = 1  # a kind of annotation
 
 _FORMAT_NONE: Final = 1
 _FORMAT_BYTE: Final = 2
@@ -105,10 +108,24 @@ def indirect_targets(kernel_info: bytes) -> dict[int, tuple[int, ...]]:
     return {branch: tuple(sorted(targets)) for branch, targets in targets_of.items() if targets}
 
 
+def spills(kernel_info: bytes) -> frozenset[int]:
+    """Section offsets of the instructions that spill registers or refill them, where ptxas (13.0) says it.
+
+    A record holds (kind, offset) after one another.
+    """
+    found = set[int]()
+    for code, words in attributes(kernel_info):
+        if code == ANNOTATIONS:
+            pairs = zip(words[::2], words[1::2], strict=False)
+            found.update(offset for kind, offset in pairs if kind == _SPILL_OR_REFILL)
+    return frozenset(found)
+
+
 def kernel_facts(
     kernel_info: bytes,
     module: ModuleFacts,
     *,
+    annotated: bool,
     symbol: int,
     section_flags: int,
     section_info: int,
@@ -132,6 +149,7 @@ def kernel_facts(
         required_block=(block[0], block[1], block[2]) if block is not None and len(block) == 3 else None,
         min_blocks_per_sm=min_blocks,
         uses_barriers=barriers[0] if barriers else section_flags >> 20 & 0x7F,
+        spills=spills(kernel_info) if annotated else None,
     )
 
 

@@ -235,6 +235,7 @@ def _facts(elf: ElfImage, sections: Iterable[CodeSection]) -> Mapping[str, Kerne
     module = module_facts(elf.contents(shared)) if shared is not None else ModuleFacts({}, {}, {})
     ptx = by_name.get(".nv_debug_ptx_txt")
     min_blocks = min_blocks_by_kernel(elf.contents(ptx)) if ptx is not None else {}
+    annotated = _compiler(elf) is not None
     facts: dict[str, KernelFacts] = {}
     for section in sections:
         header = elf.sections[section.index]
@@ -246,6 +247,7 @@ def _facts(elf: ElfImage, sections: Iterable[CodeSection]) -> Mapping[str, Kerne
             facts[symbol.name] = kernel_facts(
                 elf.contents(info_section) if info_section is not None else b"",
                 module,
+                annotated=annotated,
                 symbol=symbol.elf_index,
                 section_flags=header.flags,
                 section_info=header.info,

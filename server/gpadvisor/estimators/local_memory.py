@@ -120,10 +120,12 @@ def passes_to_own(context: KernelContext, function: Function) -> bool:
 def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
     """Local accesses of the program's own code; the library keeps an array of its own (see Fast Math).
 
-    A kernel that also indexes its frame at run time has arrays in it, and one that passes its address on has
-    variables; there, fixed places are spills only if the compiler had no registers left, and both written and
-    read.
+    What is spilled a cubin of CUDA 13 says. Elsewhere a kernel that also indexes its frame at run time has
+    arrays in it, and one that passes its address on has variables; there, fixed places are spills only if the
+    compiler had no registers left, and both written and read.
     """
+    facts = context.program.facts.get(context.kernel)
+    spills = None if facts is None else facts.spills
     own_slots: dict[Function, list[int]] = {}
     for function in kernel_functions(context.program, context.kernel):
         if function.kind is FunctionKind.MATH_HELPER:
@@ -139,7 +141,7 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
         for index in indices
         if not is_stack_slot(function.instructions[index])
     }
-    full = _registers_full(context)
+    full = _registers_full(context) if spills is None else bool(spills)
     functions = context.program.functions
     librarys = [
         in_library_loop(functions[function_id], index) or makes_random_numbers(functions[function_id], index)
@@ -158,17 +160,34 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
     array = LocalKind.BY_DATA if by_data or _conditions_move(functions, arrays) else LocalKind.ARRAY
     kinds = {}
     for function, indices in own_slots.items():
-        if function.kind is not FunctionKind.KERNEL:
-            fixed, one_way = LocalKind.CALL, set[int]()
-        elif arrays:
-            fixed, one_way = LocalKind.SPILL if full else array, set()
-        else:
-            fixed = LocalKind.SPILL if full or not passes_stack_on(function) else LocalKind.PASSED
-            one_way = one_way_slots(function, indices)
+        fixed = _fixed_places(function, indices, array if arrays else None, full=full, spills=spills)
         for index in indices:
-            kind = LocalKind.PASSED if index in one_way else fixed
-            kinds[function.id, index] = array if (function.id, index) in arrays else kind
+            kinds[function.id, index] = array if (function.id, index) in arrays else fixed[index]
     return kinds
+
+
+def _fixed_places(
+    function: Function,
+    indices: Sequence[int],
+    array: LocalKind | None,
+    *,
+    full: bool,
+    spills: frozenset[int] | None,
+) -> dict[int, LocalKind]:
+    """What accesses to fixed places are, beside those to an array, if there is one."""
+    if function.kind is not FunctionKind.KERNEL:
+        return dict.fromkeys(indices, LocalKind.CALL)
+    if spills is not None:
+        other = array or LocalKind.PASSED
+        return {
+            index: LocalKind.SPILL if function.instructions[index].pc in spills else other
+            for index in indices
+        }
+    if array is not None:
+        return dict.fromkeys(indices, LocalKind.SPILL if full else array)
+    kind = LocalKind.SPILL if full or not passes_stack_on(function) else LocalKind.PASSED
+    one_way = one_way_slots(function, indices)
+    return {index: LocalKind.PASSED if index in one_way else kind for index in indices}
 
 
 def _conditions_move(functions: Sequence[Function], arrays: Collection[tuple[FunctionId, int]]) -> bool:

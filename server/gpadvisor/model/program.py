@@ -144,6 +144,7 @@ class KernelFacts:
     required_block: tuple[int, int, int] | None
     min_blocks_per_sm: int | None
     uses_barriers: int | None
+    spills: frozenset[int] | None = None  # section offsets of what spills or refills; None where not told
 
 
 @dataclass(frozen=True, slots=True, eq=False)

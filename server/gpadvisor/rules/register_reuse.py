@@ -6,9 +6,9 @@
 Stalls that loads and stores of local memory cause. Different things live there: *spills*, registers that
 the compiler had to store to fixed places of the stack frame; *indexed arrays*, arrays of a thread that are
 indexed with a value known only at run time; and *copied parameters*, structs passed to the kernel by value
-whose arrays are indexed so. The machine code tells them apart: a spill's address is the stack pointer and a
-constant, and the place is both written and read; into a copy goes nothing but parameters. Without samples
-only those in loops are named, where there are loops.
+whose arrays are indexed so. The machine code tells them apart: a cubin of CUDA 13 lists its spills, in older
+ones the address of a spill is the stack pointer and a constant, and the place is both written and read; into
+a copy goes nothing but parameters. Without samples only those in loops are named, where there are loops.
 
 ## Why warps stall
 

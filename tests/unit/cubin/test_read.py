@@ -156,6 +156,15 @@ def test_facts_from_attribute_records() -> None:
     assert facts.uses_barriers == 3
 
 
+def test_what_is_spilled_is_told_from_cuda_13_on() -> None:
+    """Its images have a note of the tools that made them, and an annotation for each spill and refill."""
+    own = record(0x55, 1, 0x60, 2, 0x70, 1, 0x5500)
+    note = Part(".note.nv.tkinfo", b"Cuda compilation tools, release 13.0, V13.0.88")
+    assert facts_of(own, b"", note).facts["k"].spills == {0x60, 0x5500}
+    assert facts_of(b"", b"", note).facts["k"].spills == set()
+    assert facts_of(own).facts["k"].spills is None
+
+
 def test_facts_from_the_section_header_where_records_are_missing() -> None:
     text = Part(".text.k", code(8), flags=0x200006, info=0x1E000006)
     facts = facts_of(b"", text=text).facts["k"]

@@ -64,6 +64,21 @@ def test_an_indexed_array_is_no_spill() -> None:
     assert found.adjustments[0].expected == 1.0  # in registers nothing of it is left
 
 
+def test_what_is_spilled_the_cubin_says_where_it_does() -> None:
+    """Else full registers tell, which a kernel may have that spills nothing; and one with room may spill."""
+    both = f"store| STL [R1+0x10], R20\nindexed| LDL R5, [R12]\n{SPILL}"
+    rows = [Row("long_scoreboard", "use", 100, 90, "fill", LOCAL), Row("selected", "use", 100)]
+
+    def told(spills: frozenset[int] | None, registers: int) -> str:
+        code = listing(both, facts=replace(_facts(registers), spills=spills))
+        return _match(register_reuse, context_of(code, rows, registers=registers)).advice
+
+    assert "spilled" in told(None, 255)
+    assert "spilled" not in told(frozenset(), 255)
+    assert "spilled" not in told(None, 26)
+    assert "spilled" in told(frozenset({0x20, 0x30}), 26)
+
+
 def test_the_place_of_an_array_without_samples_is_in_the_innermost_loop() -> None:
     """After a counter kept in an array that each outer pass sets, beside one that inner passes fill."""
     text = "outer:\nSTL [R12], RZ // 4\nagain:\nfill| STL [R13], R20 // 7\n@P0 BRA again\n@P1 BRA outer\nEXIT"
