@@ -264,8 +264,9 @@ def test_a_compiler_reads_nothing_outside_of_the_roots(
     async def script(agent: Agent) -> None:
         for name in firsts:
             sentence = await agent.refused("advise", file=f"{name}.cu")
-            assert f"{name}.cu does not compile" in sentence
-            assert compiler in sentence
+            absent = f"{name}.cu needs " in sentence and "which no include folder has" in sentence
+            assert absent or f"{name}.cu does not compile" in sentence
+            assert absent or compiler in sentence
             assert "swordfish" not in sentence
             assert "root:" not in sentence
         assert (await agent.call("list_kernels", file="inside.cu"))["items"][0]["kernel"] == "fill(float*)"

@@ -46,7 +46,8 @@ def test_the_truth_of_throttles_is_agreed_with_by_itself_alone() -> None:
     assert samples > 0
     assert agreed == pytest.approx(samples)
     assert none.filled["memory_throttle"] == (samples, 0.0)
-    assert built.filled["memory_throttle"][1] > 0.8 * samples  # its strided stores
+    # Its strided stores, of which the last waits for a load itself and seldom fills the queue for others.
+    assert built.filled["memory_throttle"][1] > 0.6 * samples
 
 
 def test_no_answer_scores_nothing() -> None:

@@ -163,8 +163,7 @@ def _unknown(context: KernelContext, loops: Sequence[StaticSite]) -> str:
     fragments = any(large[0].instructions[index].info.opclass is OpcodeClass.TENSOR for index in inside)
     if fragments or len(inside & products) * _NOTABLE_PART >= len(inside):
         return f"{_named(context.program, loops)}, and is a product, which is unrolled on purpose"
-    # An array that a loop's counter indexes is in registers only while the loop is unrolled.
-    if context.profile is None and (_unrolled(*large) or _repeated(large[0], inside) is None):
+    if context.profile is None and not _is_inlining(*large, inside):
         return f"{_named(context.program, loops)}, and no function alone makes it large"
     return ""
 
@@ -287,6 +286,18 @@ def _unrolled(function: Function, loop: LoopId) -> LoopFacts | None:
     largest = max(facts, key=lambda one: 0 if one.has_inner else one.size_bytes)
     notable = len(largest.indices) * _NOTABLE_PART >= len(loop_facts(function, loop).indices)
     return largest if largest.copies > 1 and notable else None
+
+
+def _is_inlining(function: Function, loop: LoopId, inside: set[int]) -> bool:
+    """Whether a function makes a loop large by itself, and not the unrolling of a loop that calls it.
+
+    An array that the counter of such a loop indexes is in registers only while the loop is unrolled.
+    """
+    repeated, unrolled = _repeated(function, inside), _unrolled(function, loop)
+    if repeated is None or unrolled is None:
+        return repeated is not None
+    entry = function.lines[unrolled.indices[0]]
+    return entry is not None and any(frame.function == repeated[0] for frame in entry.inline)
 
 
 def _carries_memory(function: Function, inside: set[int]) -> bool:
