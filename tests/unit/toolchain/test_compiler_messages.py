@@ -71,7 +71,7 @@ class TestCompilers:
     def test_a_header_that_is_missing_is_named_with_the_next_step(self, tmp_path: Path) -> None:
         path = tmp_path / "k.cu"
         path.write_text('#include "part/no.h"\n__global__ void k() { gone(); }\n')
-        with pytest.raises(CompileError, match="k.cu needs part/no.h, .* -I FOLDER"):
+        with pytest.raises(CompileError, match=r"k\.cu needs part/no\.h, .* -I FOLDER"):
             compile_source(path, arch="sm_80")
 
     def test_a_header_that_a_header_wants(self, tmp_path: Path, compiler: str) -> None:
