@@ -44,7 +44,6 @@ into a scheduler's cache, nothing.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -55,9 +54,9 @@ from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import active_loads
-from gpadvisor.evidence.accesses import is_global
 from gpadvisor.evidence.inlined import by_inlined
-from gpadvisor.evidence.loops import LoopFacts, loop_facts
+from gpadvisor.evidence.large_loops import NOTABLE_PART, carries_memory, is_inlining, repeated, unrolled
+from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.evidence.patterns import math_sequences
 from gpadvisor.evidence.products import product_loops
 from gpadvisor.evidence.queries import (
@@ -71,7 +70,6 @@ from gpadvisor.evidence.queries import (
     static_match,
     weighted,
 )
-from gpadvisor.evidence.reordering import may_write
 from gpadvisor.model.advice import (
     Adjustment,
     Category,
@@ -84,7 +82,7 @@ from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import INSTRUCTION_BYTES, LoopId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.language import Language
-from gpadvisor.model.program import Function, FunctionKind, InlineFrame, Program
+from gpadvisor.model.program import Function, FunctionKind, Program
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
 
@@ -161,9 +159,9 @@ def _unknown(context: KernelContext, loops: Sequence[StaticSite]) -> str:
     }
     # A fragment of tensor cores is as much as hundreds of products of one thread.
     fragments = any(large[0].instructions[index].info.opclass is OpcodeClass.TENSOR for index in inside)
-    if fragments or len(inside & products) * _NOTABLE_PART >= len(inside):
+    if fragments or len(inside & products) * NOTABLE_PART >= len(inside):
         return f"{_named(context.program, loops)}, and is a product, which is unrolled on purpose"
-    if context.profile is None and not _is_inlining(*large, inside):
+    if context.profile is None and not is_inlining(*large, inside):
         return f"{_named(context.program, loops)}, and no function alone makes it large"
     return ""
 
@@ -265,82 +263,18 @@ def _cure(hot: tuple[Function, LoopId] | None, language: Language) -> str:
     if hot is not None:
         function, loop = hot
         inside = set(loop_facts(function, loop).indices)
-        if unrolled := _unrolled(function, loop):
-            header = line_text(function, unrolled.indices[0])
-            return f"Lower the unroll factor ({unrolled.copies} copies of the body at {header})"
-        repeated = _repeated(function, inside)
-        if repeated is not None:
-            name, copies = repeated
+        if copied := unrolled(function, loop):
+            header = line_text(function, copied.indices[0])
+            return f"Lower the unroll factor ({copied.copies} copies of the body at {header})"
+        function_inlined = repeated(function, inside)
+        if function_inlined is not None:
+            name, copies = function_inlined
             return f"{terms.KEEP_CALLED.of(language, name=name)}, which is inlined {copies} times"
-        if _carries_memory(function, inside):
+        if carries_memory(function, inside):
             return ""  # it cannot be split
     return (
         f"Split the loop into several that fit, or move rare paths into {terms.CALLED_FUNCTION.of(language)}"
     )
-
-
-def _unrolled(function: Function, loop: LoopId) -> LoopFacts | None:
-    """The largest of a loop and those in it, where it has its body several times and is much of the loop."""
-    inner = (one.id for one in function.loops if one.blocks <= function.loops[loop].blocks)
-    facts = [loop_facts(function, number) for number in inner]
-    largest = max(facts, key=lambda one: 0 if one.has_inner else one.size_bytes)
-    notable = len(largest.indices) * _NOTABLE_PART >= len(loop_facts(function, loop).indices)
-    return largest if largest.copies > 1 and notable else None
-
-
-def _is_inlining(function: Function, loop: LoopId, inside: set[int]) -> bool:
-    """Whether a function makes a loop large by itself, and not the unrolling of a loop that calls it.
-
-    An array that the counter of such a loop indexes is in registers only while the loop is unrolled.
-    """
-    repeated, unrolled = _repeated(function, inside), _unrolled(function, loop)
-    if repeated is None or unrolled is None:
-        return repeated is not None
-    entry = function.lines[unrolled.indices[0]]
-    return entry is not None and any(frame.function == repeated[0] for frame in entry.inline)
-
-
-def _carries_memory(function: Function, inside: set[int]) -> bool:
-    """Whether passes may read what earlier ones wrote to global memory, as the steps of a simulation do."""
-    code = [function.instructions[index] for index in inside]
-    store = next(
-        (
-            instruction
-            for instruction in code
-            if is_global(instruction) and instruction.info.opclass is OpcodeClass.STORE
-        ),
-        None,
-    )
-    return store is not None and any(is_global(load) and may_write(load, store) for load in code)
-
-
-def _repeated(function: Function, inside: set[int]) -> tuple[str, int] | None:
-    """The function that is inlined in several places and has the most code there; at least a quarter.
-
-    None that a call would cost more than it has instructions.
-    """
-    sizes: Counter[str] = Counter()
-    places: dict[str, set[tuple[InlineFrame, ...]]] = {}
-    for index in inside:
-        entry = function.lines[index]
-        for depth, frame in enumerate(() if entry is None else entry.inline):
-            if entry is not None and frame.function is not None:
-                sizes[frame.function] += 1
-                places.setdefault(frame.function, set()).add(entry.inline[depth:])
-    copied = [
-        (name, size)
-        for name, size in sizes.most_common()
-        if len(places[name]) > 1 and size >= _LEAST_CALLED * len(places[name])
-    ]
-    if not copied or copied[0][1] * _NOTABLE_PART < len(inside):
-        return None
-    return copied[0][0], len(places[copied[0][0]])
-
-
-_LEAST_CALLED: Final = 16
-"""Instructions of a copy: call, return and what moves the address and the arguments are half as many."""
-_NOTABLE_PART: Final = 4
-"""Less than a quarter of a loop is not what makes it too large."""
 
 
 def _with_callees(program: Program, function: Function, loop: LoopId) -> int:
