@@ -36,18 +36,17 @@ def test_the_truth_scores_as_well_as_any_single_answer() -> None:
 
 
 def test_the_truth_of_throttles_is_agreed_with_by_itself_alone() -> None:
-    case = case_of("transpose_naive", "before", "sm_80", TUNING)
+    case = case_of("gemm_strided", "before", "sm_80", TUNING)
     perfect, none, built = Scores(), Scores(), Scores()
     score_filled(case, case.truth, perfect)
     score_filled(case, {}, none)
     blamed = blame(case.program, case.simulation.profile, case.table)
     score_filled(case, as_blamed(case, blamed), built)
     samples, agreed = perfect.filled["memory_throttle"]
-    assert samples > 0
+    assert samples > 1000
     assert agreed == pytest.approx(samples)
     assert none.filled["memory_throttle"] == (samples, 0.0)
-    # Its strided stores, of which the last waits for a load itself and seldom fills the queue for others.
-    assert built.filled["memory_throttle"][1] > 0.6 * samples
+    assert built.filled["memory_throttle"][1] > 0.9 * samples  # its strided loads
 
 
 def test_no_answer_scores_nothing() -> None:
