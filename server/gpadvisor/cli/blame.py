@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from gpadvisor.cli import options
-from gpadvisor.cli.progress import TerminalProgress
+from gpadvisor.cli.viewing import write_view
 
 _DESCRIPTION = """\
 Print the dependency graph that the advice rests on: for each sampled instruction the instructions
@@ -45,14 +45,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the table of each kernel."""
-    from gpadvisor.cli.advise import make_request
     from gpadvisor.pipeline.blame import blame_file
 
-    arguments.top, rows = None, arguments.top or None
-    request = make_request(arguments)
-    progress = TerminalProgress()
-    try:
-        text = blame_file(
+    rows = arguments.top or None
+    return write_view(
+        arguments,
+        lambda request, progress: blame_file(
             arguments.input,
             request,
             progress,
@@ -60,8 +58,5 @@ def run(arguments: argparse.Namespace) -> int:
             output_format=arguments.format,
             rows=rows,
             width=options.output_width(),
-        )
-    finally:
-        progress.clear()
-    options.write_output(text, arguments.output, paged=not arguments.no_pager)
-    return 0
+        ),
+    )

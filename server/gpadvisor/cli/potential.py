@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from gpadvisor.cli import options
-from gpadvisor.cli.progress import TerminalProgress
+from gpadvisor.cli.viewing import write_view
 
 _ESSENTIAL = ("FP64", "tensor", "FP32", "FP16", "special functions", "integer")
 _DESCRIPTION = """\
@@ -43,21 +43,16 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the potential of each kernel."""
-    from gpadvisor.cli.advise import make_request
     from gpadvisor.pipeline.potential import potential_file
 
-    request = make_request(arguments)
-    progress = TerminalProgress()
-    try:
-        text = potential_file(
+    return write_view(
+        arguments,
+        lambda request, progress: potential_file(
             arguments.input,
             request,
             progress,
             essential=arguments.essential,
             output_format=arguments.format,
             width=options.output_width(),
-        )
-    finally:
-        progress.clear()
-    options.write_output(text, arguments.output, paged=not arguments.no_pager and arguments.format == "text")
-    return 0
+        ),
+    )

@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from gpadvisor.cli import options
-from gpadvisor.cli.progress import TerminalProgress
+from gpadvisor.cli.viewing import write_view
 
 _DESCRIPTION = """\
 The instruction roofline: how many instructions a second the kernel executes, how many for each
@@ -56,15 +56,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the roofline of each kernel."""
-    from gpadvisor.cli.advise import make_request
     from gpadvisor.pipeline.roofline import roofline_file
     from gpadvisor.views.roofline.model import RegionKind
 
-    arguments.top, rows = None, arguments.top or None
-    request = make_request(arguments)
-    progress = TerminalProgress()
-    try:
-        text = roofline_file(
+    rows = arguments.top or None
+    return write_view(
+        arguments,
+        lambda request, progress: roofline_file(
             arguments.input,
             request,
             progress,
@@ -72,8 +70,5 @@ def run(arguments: argparse.Namespace) -> int:
             output_format=arguments.format,
             width=options.output_width(),
             rows=rows,
-        )
-    finally:
-        progress.clear()
-    options.write_output(text, arguments.output, paged=not arguments.no_pager and arguments.format == "text")
-    return 0
+        ),
+    )

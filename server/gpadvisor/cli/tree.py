@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from gpadvisor.cli import options
-from gpadvisor.cli.progress import TerminalProgress
+from gpadvisor.cli.viewing import write_view
 
 _DESCRIPTION = """\
 The calling contexts of GPU code: from the host's way to the launch through kernels, called and
@@ -76,15 +76,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the tree."""
-    from gpadvisor.cli.advise import make_request
     from gpadvisor.pipeline.tree import tree_file
     from gpadvisor.views.tree.model import TreeView
 
-    arguments.top, rows = None, arguments.top or None
-    request = make_request(arguments)
-    progress = TerminalProgress()
-    try:
-        text = tree_file(
+    rows = arguments.top or None
+    return write_view(
+        arguments,
+        lambda request, progress: tree_file(
             arguments.input,
             request,
             progress,
@@ -94,8 +92,5 @@ def run(arguments: argparse.Namespace) -> int:
             width=options.output_width(),
             rows=rows,
             color=arguments.output is None and options.use_color(arguments.color),
-        )
-    finally:
-        progress.clear()
-    options.write_output(text, arguments.output, paged=not arguments.no_pager and arguments.format == "text")
-    return 0
+        ),
+    )

@@ -20,6 +20,7 @@ from gpadvisor.errors import (
 from gpadvisor.files import cache_folder
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import KernelProfile, Profile
+from gpadvisor.model.program import Program
 from gpadvisor.pipeline.analyse import used_sections
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.inputs import InputKind, has_timeline, input_bytes, input_kind, is_database
@@ -112,17 +113,8 @@ def _with_lines(
     recovery = LineRecovery(path, profile, request, progress, cache)
     reported: list[Problem] = []
     for kernel in _without_lines(profile):
-        digest = kernel.binary or ""
         try:
-            code = open_cubin(
-                profile.binaries[digest],
-                None,
-                stored=profile.disassemblies.get(digest),
-                timeout_seconds=request.settings.tool_timeout_seconds,
-                cache=cache,
-                progress=progress,
-            )
-            program = kernel_program(code, used_sections(kernel, code))
+            program = _program(profile, kernel, request, progress, cache)
         except (CubinError, SassError, ToolError):  # told where it is disassembled
             continue
         reported += [
@@ -131,6 +123,27 @@ def _with_lines(
             if problem.code in {ProblemCode.LINES_RECOVERED, ProblemCode.NO_LINE_INFO}
         ]
     return recovery.with_lines(profile), list(dict.fromkeys(reported))
+
+
+def _program(
+    profile: Profile, kernel: KernelProfile, request: Request, progress: Progress, cache: Cache
+) -> Program:
+    """The machine code of a kernel of the profile.
+
+    Raises:
+        KeyError: the profile has none.
+        CubinError, SassError, ToolError: it cannot be read.
+    """
+    digest = kernel.binary or ""
+    code = open_cubin(
+        profile.binaries[digest],
+        None,
+        stored=profile.disassemblies.get(digest),
+        timeout_seconds=request.settings.tool_timeout_seconds,
+        cache=cache,
+        progress=progress,
+    )
+    return kernel_program(code, used_sections(kernel, code))
 
 
 def _without_lines(profile: Profile) -> list[KernelProfile]:
@@ -151,17 +164,8 @@ def _with_todays_reasons(profile: Profile, request: Request, progress: Progress)
     cache = Cache(cache_folder())
     kernels: list[KernelProfile] = []
     for kernel in profile.kernels:
-        digest = kernel.binary or ""
         try:
-            code = open_cubin(
-                profile.binaries[digest],
-                None,
-                stored=profile.disassemblies.get(digest),
-                timeout_seconds=request.settings.tool_timeout_seconds,
-                cache=cache,
-                progress=progress,
-            )
-            kernels.append(refined(kernel_program(code, used_sections(kernel, code)), kernel))
+            kernels.append(refined(_program(profile, kernel, request, progress, cache), kernel))
         except (KeyError, CubinError, SassError, ToolError):  # without machine code they stay
             kernels.append(kernel)
     return replace(profile, kernels=tuple(kernels))
