@@ -33,7 +33,6 @@ from gpadvisor.pipeline.cache import Cache, installation_digest
 from gpadvisor.pipeline.inputs import has_timeline
 from gpadvisor.pipeline.request import Request, trace_digest
 from gpadvisor.sandbox.children import call
-from gpadvisor.sandbox.codec import from_json
 
 _READER: Final = "gpadvisor.pipeline.timeline:answer"
 _SECONDS: Final = 550.0
@@ -103,6 +102,8 @@ def strip_of(path: Path) -> RunStrip:
     Raises:
         ProfileFormatError: it is no trace, or damaged, or too large for the child.
     """
+    from gpadvisor.sandbox.codec import from_json  # noqa: PLC0415 takes long to import; most advice has no timeline
+
     try:
         strip = from_json(dict(_asked(path, "strip")), RunStrip)
         for lane in strip.lanes:
@@ -204,6 +205,8 @@ def _device(document: Mapping[str, Any]) -> DeviceIdleness:
 
 
 def _findings(document: Mapping[str, Any]) -> tuple[RunFinding, ...]:
+    from gpadvisor.sandbox.codec import from_json  # noqa: PLC0415 as above
+
     return tuple(from_json(finding, RunFinding) for finding in document["findings"])
 
 

@@ -14,7 +14,7 @@ _MODULES = (
     "place.placing",
 )
 _HEAVY = (
-    "networkx",
+    "rustworkx",
     "duckdb",
     "tree_sitter",
     "numba",
