@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -20,8 +20,17 @@ from gpadvisor.model.instruction import (
     OpcodeClass,
     Register,
     RegisterFile,
-    register,
     register_file,
+)
+from gpadvisor.model.integers import (
+    BITS,
+    OR,
+    Addend,
+    Computation,
+    IntegerOperand,
+    IntegerOperation,
+    address,
+    computation,
 )
 from gpadvisor.model.kind import Kind
 from gpadvisor.model.program import Function, FunctionKind
@@ -67,16 +76,10 @@ _NEITHER: Final = _Value(_Kind.NEITHER)
 _PLACE: Final = _Value(_Kind.PLACE)
 _OTHER: Final = _Value(_Kind.OTHER)
 _SPECIAL: Final = re.compile(r"SR_(TID|CTAID)\.([XYZ])")
-_SOURCE: Final = re.compile(r"^(-?)\|?(U?R)(\d+)")
-_HEX: Final = re.compile(r"^(-?)0x([0-9a-f]+)$")
 _PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PREDICATE})
-_MOVES: Final = frozenset({"MOV", "R2UR", "UMOV", "SEL", "USEL", "S2UR"})
-_SUMS: Final = frozenset({"IADD3", "IADD", "UIADD3", "VIADD", "UIADD"})
 _VISITS: Final = 16
 """A value that has not settled after so many changes is taken for anything."""
 _LANE: Final = re.compile(r"\b0x1f\b")
-_ADDRESS: Final = re.compile(r"(?<!desc)(?<!\])\[([^\]]*)\]|(?<=\])\[([^\]]*)\]")
-_NAME: Final = re.compile(r"\b(U?)R(\d+)\b")
 
 
 def is_lane(instruction: Instruction) -> bool:
@@ -86,13 +89,8 @@ def is_lane(instruction: Instruction) -> bool:
 
 def address_registers(instruction: Instruction) -> tuple[Register, ...]:
     """The registers in the first address of an access, without a descriptor."""
-    match = _ADDRESS.search(instruction.operands)
-    if match is None:
-        return ()
-    return tuple(
-        register(RegisterFile.UNIFORM if uniform else RegisterFile.GPR, int(number))
-        for uniform, number in _NAME.findall(match.group(1) or match.group(2) or "")
-    )
+    terms = address(instruction.operands, first=True) or ()
+    return tuple(term.operand.register for term in terms if term.operand.register is not None)
 
 
 class Positions:
@@ -162,99 +160,53 @@ class Positions:
         info = instruction.info
         if is_lane(instruction) or info.opclass in _FORGETS:
             return _NEITHER
-        name = instruction.opcode
-        plain = not {"X", "HI"}.intersection(instruction.modifiers)
-        if name in _MOVES or (name == "IMAD" and "MOV" in instruction.modifiers):
-            return self._choice(index)
-        if name in _SUMS or (name in {"IMAD", "UIMAD"} and "IADD" in instruction.modifiers):
-            terms = [(1, None, text) for text in self._sources(instruction)]
-            return self._sum(index, terms) if plain else self._rest(index)
-        if name in {"IMAD", "UIMAD"} and plain:
-            return self._product(index)
-        if name in {"LEA", "ULEA"} and plain:
-            return self._shifted_sum(index)
-        if name in {"SHF", "USHF", "SHL"}:
-            return self._shift(index)
-        if (
-            name in {"LOP3", "ULOP3"} and "0xfc" in instruction.operands
-        ):  # of parts that do not overlap: a sum
-            return self._sum(index, [(1, None, text) for text in self._sources(instruction)[:2]])
-        return self._rest(index)
+        computed = computation(instruction)
+        value = None if computed is None else self._computed(index, computed)
+        return self._rest(index) if value is None else value
 
-    def _sources(self, instruction: Instruction) -> list[str]:
-        """The operands that are read, without what only steers the instruction."""
-        texts = [text.replace(".reuse", "") for text in instruction.operand_texts][1:]
-        return [text for text in texts if not re.match(r"!?U?P(T|\d)$", text)]
+    def _computed(self, index: int, computed: Computation) -> _Value | None:
+        """What comes of multiples of numbers; None of all else."""
+        operation, operands = computed.operation, computed.operands
+        if operation is IntegerOperation.SUM:
+            return self._sum(index, computed.terms)
+        if operation is IntegerOperation.LOGIC and operands[-1].number == OR:  # of parts that do not overlap
+            return self._sum(index, map(Addend, operands[:2]))
+        if operation is IntegerOperation.CHOICE:
+            return _joined(self._operand(index, operands[0]), self._operand(index, operands[1]))
+        if operation is IntegerOperation.RIGHT and computed.signed and operands[1].number == BITS - 1:
+            return _NEITHER  # the sign of an index, for its upper half: no index is below zero
+        return None
 
-    def _operand(self, index: int, text: str) -> tuple[int, _Value]:
-        """The sign and the value of an operand."""
-        match = _SOURCE.match(text)
-        if match is None:
-            return 1, _NEITHER
-        file = RegisterFile.UNIFORM if match[2] == "UR" else RegisterFile.GPR
-        return -1 if match[1] else 1, self._read(index, register(file, int(match[3])))
-
-    def _choice(self, index: int) -> _Value:
-        result = _NEITHER
-        for source in self._inputs[index]:
-            result = _joined(result, self._read(index, source))
-        return result
+    def _operand(self, index: int, operand: IntegerOperand) -> _Value:
+        return _NEITHER if operand.register is None else self._read(index, operand.register)
 
     def _rest(self, index: int) -> _Value:
         """What no sum is: a place where it is of places alone."""
         kinds = {self._read(index, source).kind for source in self._inputs[index]} - {_Kind.NEITHER}
         return _NEITHER if not kinds else _PLACE if kinds == {_Kind.PLACE} else _OTHER
 
-    def _shift(self, index: int) -> _Value:
-        instruction = self._function.instructions[index]
-        sources = self._sources(instruction)
-        numbers = [int(match[2], 16) for text in sources if (match := _HEX.match(text))]
-        if "R" in instruction.modifiers:
-            # The sign of an index, for its upper half: no index is below zero.
-            return _NEITHER if numbers == [0x1F] and "S32" in instruction.modifiers else self._rest(index)
-        if len(numbers) != 1 or "HI" in instruction.modifiers:
-            return self._rest(index)
-        return self._sum(index, [(1 << (numbers[0] & 31), None, sources[0])])
-
-    def _shifted_sum(self, index: int) -> _Value:
-        sources = self._sources(self._function.instructions[index])
-        shift = _HEX.match(sources[-1]) if len(sources) > 2 else None
-        if len(sources) < 2 or (len(sources) > 2 and shift is None):
-            return self._rest(index)
-        return self._sum(
-            index, [(1 << int(shift[2], 16) if shift else 1, None, sources[0]), (1, None, sources[1])]
-        )
-
-    def _product(self, index: int) -> _Value:
-        sources = self._sources(self._function.instructions[index])
-        if len(sources) < 2:
-            return self._rest(index)
-        terms = [(1, None, text) for text in sources[2:3]]
-        for first, second in ((sources[0], sources[1]), (sources[1], sources[0])):
-            if self._operand(index, first)[1].kind is _Kind.NEITHER:
-                number = _HEX.match(first)
-                times = int(number[2], 16) * (-1 if number[1] else 1) if number else 1
-                return self._sum(
-                    index, [(times, None if number else self._name(index, first), second), *terms]
-                )
-        return self._rest(index)
-
-    def _name(self, index: int, text: str) -> str:
+    def _name(self, index: int, operand: IntegerOperand) -> str:
         """A factor's name: the same for the same value, and one of its own for the block's size."""
-        match = _SOURCE.match(text)
-        if match is None:
-            return self._size(index, text) or text
-        file = RegisterFile.UNIFORM if match[2] == "UR" else RegisterFile.GPR
-        base = register(file, int(match[3]))
-        return self._size(index, base) or "".join(map(str, sorted(self._inputs[index].get(base, ())))) or text
+        if operand.register is None:
+            return self._size(index, operand.name) or operand.name
+        writers = self._inputs[index].get(operand.register, ())
+        return self._size(index, operand.register) or "".join(map(str, sorted(writers))) or operand.name
 
-    def _sum(self, index: int, terms: Sequence[tuple[int, str | None, str]]) -> _Value:
-        """The sum of operands, each times a number and a factor."""
+    def _sum(self, index: int, terms: Iterable[Addend]) -> _Value | None:
+        """The sum of terms; None where one is no multiple of a thread's or a block's number."""
         result = _NEITHER
-        for number, factor, text in terms:
-            sign, value = self._operand(index, text)
+        for term in terms:
+            if term.shift is not None:
+                return None
+            value, number, factor = self._operand(index, term.operand), term.factor * term.operand.sign, None
+            if term.times is not None:
+                other = self._operand(index, term.times)
+                if _Kind.NEITHER not in {value.kind, other.kind}:
+                    return None
+                value, by = (other, term.operand) if value.kind is _Kind.NEITHER else (value, term.times)
+                number, factor = number * term.times.sign, self._name(index, by)
             if value.kind in {_Kind.THREAD, _Kind.BLOCK}:
-                value = _Value(value.kind, value.axis, value.times.by(sign * number, factor))
+                value = _Value(value.kind, value.axis, value.times.by(number, factor))
             result = self._added(result, value)
         return result
 

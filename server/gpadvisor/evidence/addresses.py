@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -13,29 +13,25 @@ from typing import Final, NamedTuple
 from gpadvisor.evidence.accesses import is_global, is_shared
 from gpadvisor.evidence.loops import dominates
 from gpadvisor.model.instruction import Guard, Instruction, OpcodeClass
+from gpadvisor.model.integers import (
+    BITS,
+    Addend,
+    IntegerOperand,
+    IntegerOperation,
+    address,
+    computation,
+    signed,
+)
 from gpadvisor.model.machine import WIDEST_BYTES
 from gpadvisor.model.program import Block, Function
 
-_BITS: Final = 32
-_MASK: Final = (1 << _BITS) - 1
 _FOLLOWED: Final = 16
 """Registers of other blocks that an address is followed through."""
 _MOST_LETTERS: Final = 1000
 """Of the names in a sum: that of a product is longer than both of its parts, and products have products."""
-_SIGN: Final = 1 << 31
-_REGISTER: Final = re.compile(r"U?R\d+\Z")
 _PART: Final = re.compile(r"U?R\d+(?:@\d+)?")
-_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+\Z")
-_IN_BRACKETS: Final = re.compile(r"\[([^\[\]]*)\]\s*\Z")
 _OFFSET: Final = re.compile(r"\[(R\d+)(?:\.64)?(?:\+(-?0x[0-9a-fA-F]+))?\]")
-_SCALES: Final = {"X4": 4, "X8": 8, "X16": 16}
-_COPIES: Final = frozenset({"MOV", "UMOV"})
-_CONSTANT_LOADS: Final = frozenset({"LDC", "ULDC", "LDCU"})
-_FIXED_CONSTANT: Final = re.compile(r"c\[0x[0-9a-f]+\]\[0x[0-9a-f]+\]$")
-_SUMS: Final = frozenset({"IADD3", "IADD", "UIADD3", "VIADD"})
-_PRODUCTS: Final = frozenset({"IMAD", "UIMAD"})
 _ACCESSES: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.STORE})
-_SHIFTS: Final = frozenset({"SHF", "USHF", "SHL"})
 
 
 class Sum(NamedTuple):
@@ -47,7 +43,7 @@ class Sum(NamedTuple):
     def plus(self, other: Sum) -> Sum:
         """The sum of both."""
         if not other.terms:
-            return Sum(self.terms, _signed(self.constant + other.constant))
+            return Sum(self.terms, signed(self.constant + other.constant))
         terms = dict(self.terms)
         for name, factor in other.terms:
             terms[name] = terms.get(name, 0) + factor
@@ -59,15 +55,10 @@ class Sum(NamedTuple):
 
 
 def _sum(terms: Mapping[str, int], constant: int) -> Sum:
-    signed_terms = {name: _signed(factor) for name, factor in terms.items()}
+    signed_terms = {name: signed(factor) for name, factor in terms.items()}
     return Sum(
-        tuple(sorted((name, factor) for name, factor in signed_terms.items() if factor)), _signed(constant)
+        tuple(sorted((name, factor) for name, factor in signed_terms.items() if factor)), signed(constant)
     )
-
-
-def _signed(value: int) -> int:
-    low = value & _MASK
-    return low - (_MASK + 1) if low & _SIGN else low
 
 
 class _Values:
@@ -76,98 +67,65 @@ class _Values:
     def __init__(self) -> None:
         self._known: dict[str, Sum] = {}
 
-    def of(self, text: str) -> Sum:
-        """The value of an operand."""
-        name, sign, constant = _operand(text)
-        if constant is not None:
-            return Sum((), constant)
-        value = self._known.get(name)
-        if value is None:
-            return Sum(((name, sign),), 0)
-        return value if sign == 1 else value.times(sign)
+    def named(self, name: str) -> Sum:
+        """The value of a register, or of what else has a name."""
+        return self._known.get(name) or Sum(((name, 1),), 0)
 
-    def address(self, operands: str) -> Sum | None:
-        """The address in the last brackets of the operands."""
-        for operand in reversed(operands.split(",")):
-            match = _IN_BRACKETS.search(operand)
-            if match is not None:
-                total = Sum((), 0)
-                for part in match[1].replace("+-", "+ -").split("+"):
-                    name, _, suffix = part.strip().partition(".")
-                    total = total.plus(self.of(name).times(_SCALES.get(suffix, 1)))
-                return total
-        return None
+    def address(self, instruction: Instruction) -> Sum | None:
+        """The address in the last brackets of an access."""
+        terms = address(instruction.operands)
+        return None if terms is None else self._total(terms)
 
     def execute(self, index: int, instruction: Instruction) -> None:
         """Write down what an instruction computes."""
-        targets = _operands(instruction.operands)
-        value = None if instruction.guard is not None else self._computed(instruction, targets)
+        computed = None if instruction.guard is not None else computation(instruction)
+        value = None
+        if computed is not None and computed.operation is IntegerOperation.SUM:
+            value = self._total(computed.terms)
         for number in instruction.defs:
             name = _name(number)
-            if name is not None:
-                self._known[name] = Sum(((f"{name}@{index}", 1),), 0)
-        if (
-            value is not None
-            and _REGISTER.match(targets[0])
-            and sum(len(name) for name, _ in value.terms) <= _MOST_LETTERS
-        ):
-            self._known[targets[0]] = value
+            if name is None:
+                continue
+            if value is None or sum(len(term) for term, _ in value.terms) > _MOST_LETTERS:
+                value = Sum(((f"{name}@{index}", 1),), 0)
+            self._known[name] = value
+            value = None  # that was the low word
 
-    def _computed(self, instruction: Instruction, operands: Sequence[str]) -> Sum | None:
-        sources = [
-            text for text in operands[1:] if not text.removeprefix("!").startswith(("P", "UP"))
-        ]  # carries
-        opcode, modifiers = instruction.opcode, instruction.modifiers
-        if "X" in modifiers or "HI" in modifiers or not sources:
-            return None  # the high half
-        if opcode in _COPIES or (opcode in _CONSTANT_LOADS and _FIXED_CONSTANT.match(sources[0])):
-            return self.of(sources[0])
-        if opcode in _SUMS:
-            return self._total(sources)
-        if opcode in _PRODUCTS and len(sources) == 3:
-            return self._product(sources[0], sources[1]).plus(self.of(sources[2]))
-        if opcode in {"LEA", "ULEA"} and len(sources) >= 3:
-            return self._shifted(sources[0], sources[-1]).plus(self.of(sources[1]))
-        if opcode in _SHIFTS and (opcode == "SHL" or "L" in modifiers):
-            return self._shifted(sources[0], sources[1])
-        return None
-
-    def _total(self, sources: list[str]) -> Sum:
-        total = self.of(sources[0])
-        for source in sources[1:]:
-            total = total.plus(self.of(source))
+    def _total(self, terms: Iterable[Addend]) -> Sum:
+        total = Sum((), 0)
+        for term in terms:
+            total = total.plus(self._term(term))
         return total
 
-    def _product(self, first: str, second: str) -> Sum:
-        left, right = self.of(first), self.of(second)
-        if not right.terms:
-            return left.times(right.constant)
-        if not left.terms:
-            return right.times(left.constant)
-        return _sum({f"({left})*({right})": 1}, 0)
+    def _term(self, term: Addend) -> Sum:
+        value = self._of(term.operand)
+        if term.factor != 1:
+            value = value.times(term.factor)
+        if term.times is not None:
+            value = _product(value, self._of(term.times))
+        return value if term.shift is None else _shifted(value, self._of(term.shift))
 
-    def _shifted(self, source: str, by: str) -> Sum:
-        value, count = self.of(source), self.of(by)
-        if not count.terms and 0 <= count.constant < _BITS:
-            return value.times(1 << count.constant)
-        return _sum({f"({value})<<({count})": 1}, 0)
-
-
-@lru_cache(maxsize=1 << 12)
-def _operands(text: str) -> tuple[str, ...]:
-    """The operands of an instruction."""
-    return tuple(part.strip() for part in text.split(","))
+    def _of(self, operand: IntegerOperand) -> Sum:
+        if operand.number is not None:
+            return Sum((), operand.number)
+        value = self.named(operand.name)
+        if operand.sign == 1:
+            return value
+        return value.times(operand.sign).plus(Sum((), operand.offset))
 
 
-@lru_cache(maxsize=1 << 12)
-def _operand(text: str) -> tuple[str, int, int | None]:
-    """An operand's name, its sign, and its value where it is a constant."""
-    name = text.strip().removesuffix(".reuse")
-    sign = -1 if name.startswith("-") else 1
-    name = name.lstrip("-")
-    if name in {"RZ", "URZ"}:
-        return name, sign, 0
-    return name, sign, _signed(sign * int(name, 16)) if _NUMBER.match(name) else None
+def _product(left: Sum, right: Sum) -> Sum:
+    if not right.terms:
+        return left.times(right.constant)
+    if not left.terms:
+        return right.times(left.constant)
+    return Sum(((f"({left})*({right})", 1),), 0)
+
+
+def _shifted(value: Sum, count: Sum) -> Sum:
+    if not count.terms and 0 <= count.constant < BITS:
+        return value.times(1 << count.constant)
+    return Sum(((f"({value})<<({count})", 1),), 0)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -202,7 +160,7 @@ class Neighbours:
 
 def is_same_for_all(function: Function, index: int) -> bool:
     """Whether an access goes to an address that the launch alone decides: one place for the whole grid."""
-    address = _values_before(function, index).address(function.instructions[index].operands)
+    address = _values_before(function, index).address(function.instructions[index])
     pending = [] if address is None else [name for name, _ in address.terms]
     for _ in range(_FOLLOWED):
         if not pending:
@@ -217,7 +175,7 @@ def is_same_for_all(function: Function, index: int) -> bool:
         ]
         if len(writers) != 1:
             return False
-        value = _values_before(function, writers[0] + 1).of(name)
+        value = _values_before(function, writers[0] + 1).named(name)
         if any(term.startswith(name) for term, _ in value.terms):
             return False  # a load, or arithmetic that is not followed
         pending += [term for term, _ in value.terms]
@@ -239,7 +197,7 @@ def factors(function: Function, indices: Iterable[int]) -> frozenset[int]:
     for index in indices:
         values = _values_before(function, index + 1)
         for name in filter(None, map(_name, function.instructions[index].defs)):
-            made |= {abs(factor) for _, factor in values.of(name).terms if abs(factor) > 1}
+            made |= {abs(factor) for _, factor in values.named(name).terms if abs(factor) > 1}
     return frozenset(made)
 
 
@@ -251,19 +209,19 @@ def step_of_pass(function: Function, index: int) -> int | None:
     values, address = _Values(), None
     for position in range(block.start, block.end):
         if position == index:
-            address = values.address(function.instructions[position].operands)
+            address = values.address(function.instructions[position])
         values.execute(position, function.instructions[position])
     if address is None:
         return None
     step = 0
     for name, factor in address.terms:
-        after = values.of(name)
+        after = values.named(name)
         if after.terms != ((name, 1),) or any(
-            "@" in part or values.of(part) != Sum(((part, 1),), 0) for part in _parts(name)
+            "@" in part or values.named(part) != Sum(((part, 1),), 0) for part in _parts(name)
         ):
             return None
         step += factor * after.constant
-    return _signed(step)
+    return signed(step)
 
 
 def _parts(name: str) -> list[str]:
@@ -291,7 +249,7 @@ def _in_block(function: Function, block: Block, *, any_guard: bool) -> list[Neig
             values.execute(before, function.instructions[before])
         done = index
         instruction = function.instructions[index]
-        address = values.address(instruction.operands)
+        address = values.address(instruction)
         if address is not None:
             guard = None if any_guard else instruction.guard
             key = instruction.opcode, instruction.width_bytes or 0, guard, address.terms

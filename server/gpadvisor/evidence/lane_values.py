@@ -7,35 +7,30 @@ whatever else all threads share stand for a number that tells a row's length fro
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, reduce
-from operator import add
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpadvisor.model.halves import half_constant
-from gpadvisor.model.instruction import (
-    Instruction,
-    MemorySpace,
-    OpcodeClass,
-    Register,
-    RegisterFile,
-    register,
+from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Register
+from gpadvisor.model.integers import (
+    MASK,
+    Computation,
+    IntegerOperand,
+    IntegerOperation,
+    address,
+    computation,
+    operand,
+    sources,
 )
 from gpadvisor.model.machine import WARP, CodeForm
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
 
-_MASK: Final = (1 << 32) - 1
 _DEEPEST: Final = 200  # instructions behind each other; the recursion of Python ends not far above
-_REGISTER: Final = re.compile(r"(U?R)(\d+)\Z")
-_CONSTANT: Final = re.compile(r"c\[0x0\]\[0x([0-9a-f]+)\]\Z")
-_NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+\Z")
-_PREDICATE: Final = re.compile(r"!?U?P(\d|T)\Z")
 _LOADS: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.ATOMIC, OpcodeClass.SHUFFLE, OpcodeClass.TENSOR})
 
 Lanes = NDArray[np.int64]
@@ -63,67 +58,10 @@ _LOADED: Final = LaneValue(None, loaded=True)
 
 @lru_cache(maxsize=4096)
 def _same(value: int, *, stands: bool = False, vague: bool = False) -> LaneValue:
-    return LaneValue(np.full(WARP, value & _MASK, dtype=np.int64), stands=stands, vague=vague)
-
-
-class _Operand(NamedTuple):
-    """An operand as it is written; what is none of the three is known by its name alone."""
-
-    signs: str  # in front of it: ``-`` and ``~``
-    name: str
-    register: Register | None = None
-    number: int | None = None
-    constant: int | None = None  # its offset in the bank of arguments
-
-
-@lru_cache(maxsize=4096)
-def _operand(text: str) -> _Operand:
-    operand = text.strip().removesuffix(".reuse")
-    name = operand.lstrip("-~ ")
-    signs = operand[: len(operand) - len(name)].replace(" ", "")
-    match = _REGISTER.match(name.removesuffix(".64"))
-    if match is not None:
-        file = RegisterFile.GPR if match[1] == "R" else RegisterFile.UNIFORM
-        return _Operand(signs, name, register=register(file, int(match[2])))
-    if name in {"RZ", "URZ"}:
-        return _Operand(signs, name, number=0)
-    if _NUMBER.match(name):
-        return _Operand(signs, name, number=int(name, 16))
-    constant = _CONSTANT.match(name)
-    return _Operand(signs, name, constant=int(constant[1], 16) if constant else None)
-
-
-class _Sources(NamedTuple):
-    """The operands of an instruction."""
-
-    every: tuple[str, ...]
-    values: tuple[str, ...]  # those that it computes with
-    special: str | None  # a register that holds a number of the thread
+    return LaneValue(np.full(WARP, value & MASK, dtype=np.int64), stands=stands, vague=vague)
 
 
 _SPECIAL: Final = ("SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_LANEID")
-
-
-@lru_cache(maxsize=4096)
-def _sources(operands: str) -> _Sources:
-    texts = tuple(text.strip() for text in operands.split(","))
-    return _Sources(
-        texts,
-        tuple(text for text in texts[1:] if not _PREDICATE.match(text)),
-        next((name for name in _SPECIAL if name in operands), None),
-    )
-
-
-@lru_cache(maxsize=4096)
-def _address(operands: str, *, first: bool) -> tuple[tuple[str, int], ...] | None:
-    """The parts of an address and what each is multiplied by; None without brackets."""
-    brackets = _BRACKETS.findall(operands)
-    if not brackets:
-        return None
-    parts = (
-        part.strip().partition(".") for part in brackets[0 if first else -1].replace("+-", "+ -").split("+")
-    )
-    return tuple((name, _SCALES.get(suffix, 1)) for name, _, suffix in parts)
 
 
 @lru_cache(maxsize=16)
@@ -174,19 +112,20 @@ class LaneValues:
 
     def operand(self, index: int, text: str) -> LaneValue:
         """What an operand of an instruction holds before it."""
-        operand = _operand(text)
-        if operand.register is not None:
-            value = self.register(index, operand.register)
-        elif operand.number is not None:
-            value = _same(operand.number)
-        elif operand.constant is not None:
-            value = self._constant(operand.constant)
+        return self._read(index, operand(text))
+
+    def _read(self, index: int, source: IntegerOperand) -> LaneValue:
+        if source.number is not None:
+            return _same(source.number)
+        if source.register is not None:
+            value = self.register(index, source.register)
+        elif source.constant is not None and source.constant[0] == 0:
+            value = self._constant(source.constant[1])
         else:
-            value = self._any(operand.name)
-        for sign in reversed(operand.signs):
-            if value.lanes is not None:
-                value = replace(value, lanes=(-value.lanes if sign == "-" else ~value.lanes) & _MASK)
-        return value
+            value = self._any(source.name)
+        if source.sign == 1 or value.lanes is None:
+            return value
+        return replace(value, lanes=value.lanes * source.sign + source.offset & MASK)
 
     def _constant(self, offset: int) -> LaneValue:
         value = self._constants.get(offset)
@@ -236,40 +175,32 @@ class LaneValues:
         return value
 
     def _computed(self, index: int, instruction: Instruction, target: Register) -> LaneValue:
-        sources = _sources(instruction.operands)
-        if sources.special is not None:
-            return LaneValue(self._special[sources.special])
+        special = next((name for name in _SPECIAL if name in instruction.operands), None)
+        if special is not None:
+            return LaneValue(self._special[special])
         opclass = instruction.info.opclass
         if opclass is OpcodeClass.SPECIAL_REGISTER:
             return _same(0)  # the first block
         if opclass in _LOADS and instruction.info.space is not MemorySpace.CONSTANT:
             return self._loaded(index, target)
-        if opclass is OpcodeClass.LOAD:
-            offset = _CONSTANT.match(sources.every[-1])
-            word = int(target) - min(map(int, instruction.defs))
-            return self._constant(int(offset[1], 16) + 4 * word) if offset else self._any((index, target))
-        first = min(instruction.defs) == target
-        compute = _INTEGER.get(instruction.opcode)
-        values = [self.operand(index, text) for text in sources.values]
-        lanes = [value.lanes for value in values if value.lanes is not None]
+        computed = computation(instruction, target - min(instruction.defs))
+        operands = sources(instruction.operands) if computed is None else computed.operands
+        values = [self._read(index, operand) for operand in operands]
         stands, vague = any(value.stands for value in values), any(value.vague for value in values)
-        constant = half_constant(sources.values) if instruction.opcode == "HFMA2" else None
-        if constant is not None:
-            return _same(constant)
+        differs = any(value.differs for value in values)
+        lanes = [value.lanes for value in values if value.lanes is not None]
         # What stands for another number has neither its high half nor its bits.
-        exact = _is_linear(instruction)
         if (
-            compute is not None
-            and first
+            computed is not None
+            and computed.operation in _COMPUTE
             and len(lanes) == len(values)
-            and "X" not in instruction.modifiers
-            and (exact or not stands)
-            and not (_is_product(instruction) and vague and any(value.differs for value in values[:2]))
+            and (computed.operation in _LINEAR or not stands)
+            and not (vague and differs and any(term.times is not None for term in computed.terms))
         ):
-            result = compute(instruction, lanes)
+            result = _COMPUTE[computed.operation](computed, lanes)
             if result is not None:
-                return LaneValue(result & _MASK, stands=stands, vague=vague)
-        if any(value.differs for value in values):
+                return LaneValue(result & MASK, stands=stands, vague=vague)
+        if differs:
             return _LOADED if any(value.loaded for value in values) else _UNKNOWN
         return self._any((index, target), vague=vague or not stands)
 
@@ -281,34 +212,17 @@ class LaneValues:
 
     def address(self, index: int, *, first: bool = False) -> LaneValue | None:
         """The low words of an access's addresses, in its last brackets or its first; None without any."""
-        parts = _address(self._function.instructions[index].operands, first=first)
-        if parts is None:
+        terms = address(self._function.instructions[index].operands, first=first)
+        if terms is None:
             return None
         total, stands = np.zeros(WARP, dtype=np.int64), False
-        for name, scale in parts:
-            value = self.operand(index, name)
+        for term in terms:
+            value = self._read(index, term.operand)
             if value.lanes is None:
                 return value
-            total = total + value.lanes * scale
+            total = total + value.lanes * term.factor
             stands = stands or value.stands
-        return LaneValue(total & _MASK, stands=stands)
-
-
-_BRACKETS: Final = re.compile(r"(?<!c)(?<!cx)(?<!desc)\[([^\[\]]*)\](?!\[)")
-_SCALES: Final = {"X4": 4, "X8": 8, "X16": 16}
-
-
-def _is_linear(instruction: Instruction) -> bool:
-    modifiers = instruction.modifiers
-    if "HI" in modifiers:
-        return False
-    return instruction.opcode in _LINEAR or (instruction.opcode in _SHIFTS and "R" not in modifiers)
-
-
-def _is_product(instruction: Instruction) -> bool:
-    return instruction.opcode in {"IMAD", "UIMAD"} and not {"MOV", "IADD", "SHL"}.intersection(
-        instruction.modifiers
-    )
+        return LaneValue(total & MASK, stands=stands)
 
 
 def signed(lanes: Lanes) -> Lanes:
@@ -316,63 +230,58 @@ def signed(lanes: Lanes) -> Lanes:
     return np.where(lanes >> 31 & 1, lanes - (1 << 32), lanes)
 
 
+def _by_sign(computed: Computation, lanes: Lanes) -> Lanes:
+    return signed(lanes) if computed.signed else lanes
+
+
 def _count(lanes: Lanes) -> int | None:
     """A shift's distance, where all threads have the same."""
     return int(lanes[0]) & 63 if (lanes == lanes[0]).all() else None
 
 
-def _copy(_: Instruction, sources: list[Lanes]) -> Lanes | None:
-    return sources[0]
+def _sum(computed: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+    total, remaining = np.zeros(WARP, dtype=np.int64), iter(operands)
+    for term in computed.terms:
+        value = next(remaining) * term.factor & MASK
+        if term.times is not None:
+            value = value * next(remaining) & MASK  # what wraps at 64 bits leaves these as they are
+        if term.shift is not None:
+            count = _count(next(remaining))
+            if count is None:
+                return None
+            value = value << count
+        total = total + value
+    return total
 
 
-def _sum(_: Instruction, sources: list[Lanes]) -> Lanes | None:
-    return reduce(add, sources)
+def _first(_: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+    return operands[0]
 
 
-def _product(instruction: Instruction, sources: list[Lanes]) -> Lanes | None:
-    if len(sources) < 3:
-        return None
-    left, right, more = sources[:3]
-    if "HI" in instruction.modifiers:
-        unsigned = "U32" in instruction.modifiers
-        factors = (left, right) if unsigned else (signed(left), signed(right))
-        high = [(int(a) * int(b)) >> 32 for a, b in zip(*factors, strict=True)]
-        return np.array(high, dtype=np.int64) + more
-    return (left * right & _MASK) + more  # what wraps at 64 bits leaves these as they are
+def _high_product(computed: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+    left, right = (_by_sign(computed, lanes) for lanes in operands)
+    return np.array([int(a) * int(b) >> 32 for a, b in zip(left, right, strict=True)], dtype=np.int64)
 
 
-def _scaled_sum(instruction: Instruction, sources: list[Lanes]) -> Lanes | None:
-    if len(sources) < 3:
-        return None
-    by = _count(sources[-1])
-    if by is None:
-        return None
-    if "HI" not in instruction.modifiers:
-        return (sources[0] << by) + sources[1]
-    if len(sources) < 4:
-        return None
-    return ((sources[2] << 32 | sources[0]) << by >> 32) + sources[1]
+def _high_sum(_: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+    low, more, high, by = operands
+    count = _count(by)
+    return None if count is None else ((high << 32 | low) << count >> 32) + more
 
 
-def _shift(instruction: Instruction, sources: list[Lanes]) -> Lanes | None:
-    by = _count(sources[1])
-    if by is None:
-        return None
-    modifiers = instruction.modifiers
-    if instruction.opcode == "SHL" or "L" in modifiers:
-        return None if "HI" in modifiers else sources[0] << by
-    if len(sources) < 3:  # SHR
-        return sources[0] >> by if "U32" in modifiers else signed(sources[0]) >> by
-    if "HI" not in modifiers:
-        return (sources[2] << 32 | sources[0]) >> by
-    value = sources[2] if "U32" in modifiers else signed(sources[2])
-    return value >> by
+def _right(computed: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+    count = _count(operands[1])
+    return None if count is None else _by_sign(computed, operands[0]) >> count
 
 
-def _logic(_: Instruction, sources: list[Lanes]) -> Lanes | None:
-    if len(sources) < 4:
-        return None
-    a, b, c, table = *sources[:3], int(sources[3][0])
+def _funnel(_: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+    low, by, high = operands
+    count = _count(by)
+    return None if count is None else (high << 32 | low) >> count
+
+
+def _logic(_: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+    a, b, c, table = *operands[:3], int(operands[3][0])
     result = np.zeros(WARP, dtype=np.int64)
     for bit in range(8):
         if table >> bit & 1:
@@ -380,21 +289,18 @@ def _logic(_: Instruction, sources: list[Lanes]) -> Lanes | None:
     return result
 
 
-def _absolute(_: Instruction, sources: list[Lanes]) -> Lanes | None:
-    return np.abs(signed(sources[0]))
+def _absolute(_: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+    return np.abs(signed(operands[0]))
 
 
-_LINEAR: Final = frozenset(
-    {"MOV", "UMOV", "R2UR", "SEL", "USEL", "CS2R", "IADD3", "IADD", "UIADD3", "VIADD", "IADD32I", "IMAD"}
-    | {"UIMAD", "LEA", "ULEA"}
-)
-_SHIFTS: Final = frozenset({"SHF", "USHF", "SHL"})
-_INTEGER: Final[dict[str, Callable[[Instruction, list[Lanes]], Lanes | None]]] = {
-    **dict.fromkeys(("MOV", "UMOV", "R2UR", "SEL", "USEL", "CS2R"), _copy),
-    **dict.fromkeys(("IADD3", "IADD", "UIADD3", "VIADD", "IADD32I"), _sum),
-    **dict.fromkeys(("IMAD", "UIMAD"), _product),
-    **dict.fromkeys(("LEA", "ULEA"), _scaled_sum),
-    **dict.fromkeys(("SHF", "USHF", "SHL", "SHR"), _shift),
-    **dict.fromkeys(("LOP3", "ULOP3"), _logic),
-    "IABS": _absolute,
+_LINEAR: Final = frozenset({IntegerOperation.SUM, IntegerOperation.CHOICE})
+_COMPUTE: Final[dict[IntegerOperation, Callable[[Computation, Sequence[Lanes]], Lanes | None]]] = {
+    IntegerOperation.SUM: _sum,
+    IntegerOperation.CHOICE: _first,
+    IntegerOperation.HIGH_PRODUCT: _high_product,
+    IntegerOperation.HIGH_SUM: _high_sum,
+    IntegerOperation.RIGHT: _right,
+    IntegerOperation.FUNNEL: _funnel,
+    IntegerOperation.LOGIC: _logic,
+    IntegerOperation.ABSOLUTE: _absolute,
 }

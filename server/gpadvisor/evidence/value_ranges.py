@@ -4,35 +4,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from gpadvisor.evidence.loops import dominates
-from gpadvisor.model.halves import half_constant
-from gpadvisor.model.instruction import (
-    Instruction,
-    MemorySpace,
-    OpcodeClass,
-    Register,
-    RegisterFile,
-    register,
-    register_name,
+from gpadvisor.model.instruction import Instruction, OpcodeClass, Register, register_name
+from gpadvisor.model.integers import (
+    AND,
+    BITS,
+    MASK,
+    Addend,
+    Computation,
+    IntegerOperand,
+    IntegerOperation,
+    address,
+    computation,
+    sources,
 )
 from gpadvisor.model.program import Function
 
-_BITS: Final = 32
 _DEEPEST: Final = 24
 """Instructions behind each other that are followed."""
-_REGISTER: Final = re.compile(r"(-?)(U?R)(\d+)(?:\.64)?(?:\.reuse)?\Z")
-_NUMBER: Final = re.compile(r"(-?)0x([0-9a-f]+)\Z")
-_CONSTANT: Final = re.compile(r"-?c\[0x\w+\]\[\w+\](?:\.64)?\Z")
-_PREDICATE: Final = re.compile(r"!?U?P(\d|T)\Z")
-_ADDRESS: Final = re.compile(r"(?<!c)(?<!desc)\[([^\[\]]*)\](?!\[)")
-_ADDRESS_SCALES: Final = {"X4": 4, "X8": 8, "X16": 16}
 _LOADED: Final = {"U8": (0, 0xFF), "S8": (-0x80, 0x7F), "U16": (0, 0xFFFF), "S16": (-0x8000, 0x7FFF)}
-_AND: Final = "0xc0"
-_BYTE_OF: Final = re.compile(r"0x(?:777[0-3]|888[08]|999[19]|aaa[2a]|bbb[3b])\Z")
+_BYTE_OF: Final = re.compile(r"777[0-3]|888[08]|999[19]|aaa[2a]|bbb[3b]")
 """Selectors of PRMT that take one byte of the first operand: beside zeroes of RZ, or with its sign."""
 
 
@@ -48,6 +44,11 @@ class NumberRange:
     def width(self) -> int:
         """From the lowest to the highest."""
         return self.high - self.low
+
+    @property
+    def number(self) -> int | None:
+        """The one number that it is."""
+        return self.low if self.low == self.high and not self.bases else None
 
     def plus(self, other: NumberRange) -> NumberRange:
         """The range of a sum."""
@@ -67,7 +68,7 @@ class NumberRange:
         return NumberRange(min(self.low, other.low), max(self.high, other.high))
 
 
-_ANY: Final = NumberRange(-(1 << (_BITS - 1)), (1 << _BITS) - 1)
+_ANY: Final = NumberRange(-(1 << (BITS - 1)), MASK)
 """Whatever is not known; signed or not."""
 
 
@@ -82,31 +83,39 @@ class ValueRanges:
 
     def address(self, index: int) -> NumberRange | None:
         """The low words of an access's addresses; None where nothing bounds them."""
-        match = _ADDRESS.search(self._function.instructions[index].operands)
-        if match is None:
+        terms = address(self._function.instructions[index].operands)
+        if terms is None:
             return None
-        total = NumberRange(0, 0)
-        for part in match[1].replace("+-", "+ -").split("+"):
-            name, _, suffix = part.strip().partition(".")
-            total = total.plus(self._operand(index, name).times(_ADDRESS_SCALES.get(suffix, 1)))
-        return total if total.width < _ANY.high // 2 else None
+        total = self._total(index, terms)
+        return total if total is not None and total.width < _ANY.high // 2 else None
 
-    def _operand(self, index: int, text: str) -> NumberRange:
-        text = text.strip().removesuffix(".reuse")
-        number = _NUMBER.match(text)
-        if number is not None:
-            value = int(number[2], 16)
-            value = value - (1 << _BITS) if value >> (_BITS - 1) else value
-            return NumberRange(value, value).times(-1 if number[1] else 1)
-        if text in {"RZ", "URZ", "-RZ"}:
-            return NumberRange(0, 0)
-        if _CONSTANT.match(text):
-            return NumberRange(0, 0, (text.removesuffix(".64"),))
-        match = _REGISTER.match(text)
-        if match is None:
+    def _total(self, index: int, terms: Iterable[Addend]) -> NumberRange | None:
+        """The range of a sum; None where it has a product of two that vary."""
+        total = NumberRange(0, 0)
+        for term in terms:
+            value = self._operand(index, term.operand)
+            if term.times is not None:
+                other = self._operand(index, term.times)
+                if value.number is not None:
+                    value, other = other, value
+                if other.number is None:
+                    return None
+                value = value.times(other.number)
+            if term.shift is not None:
+                return None
+            total = total.plus(value.times(term.factor))
+        return total
+
+    def _operand(self, index: int, operand: IntegerOperand) -> NumberRange:
+        if operand.number is not None:
+            return NumberRange(operand.number, operand.number)
+        if operand.constant is not None:
+            value = NumberRange(0, 0, (operand.name,))
+        elif operand.register is not None:
+            value = self._register(index, operand.register)
+        else:
             return _ANY
-        file = RegisterFile.UNIFORM if match[2] == "UR" else RegisterFile.GPR
-        return self._register(index, register(file, int(match[3]))).times(-1 if match[1] else 1)
+        return value.times(operand.sign).plus(NumberRange(operand.offset, operand.offset))
 
     def _register(self, index: int, target: Register) -> NumberRange:
         key = index, target
@@ -135,22 +144,20 @@ class ValueRanges:
 
     def _written(self, index: int, target: Register) -> NumberRange:
         instruction = self._function.instructions[index]
-        word = target - min(instruction.defs)
         if instruction.guard is not None:
             return _ANY
-        if instruction.info.opclass is OpcodeClass.LOAD:
-            return _loaded(instruction, word)
-        if word:
+        for modifier, ends in _LOADED.items() if instruction.info.opclass is OpcodeClass.LOAD else ():
+            if modifier in instruction.modifiers:
+                return NumberRange(*ends)
+        computed = computation(instruction, target - min(instruction.defs))
+        if computed is None:
             return _ANY
-        sources = instruction.operand_texts[1:]
-        sources = [text for text in sources if not _PREDICATE.match(text)]
-        if instruction.opcode == "HFMA2":
-            constant = half_constant(sources)
-            return _ANY if constant is None else NumberRange(constant, constant)
-        compute = _COMPUTE.get(instruction.opcode)
-        if compute is None or "X" in instruction.modifiers:
-            return _ANY
-        result = compute(instruction, sources, lambda text: self._operand(index, text))
+        if computed.operation is IntegerOperation.SUM:
+            return self._total(index, computed.terms) or _ANY
+        compute = _COMPUTE.get(computed.operation)
+        result = None if compute is None else compute(computed, partial(self._operand, index))
+        if result is not None and "RELU" in instruction.modifiers:
+            return NumberRange(max(0, result.low), max(0, result.high))
         return result or _ANY
 
 
@@ -212,19 +219,17 @@ _FAILS: Final = {**_HOLDS, **{value: key for key, value in _HOLDS.items()}}
 
 def _limits(compare: Instruction, target: Register, *, holds: bool) -> tuple[int, int] | None:
     """Between which numbers a comparison with a constant leaves a register."""
-    texts = [text.removesuffix(".reuse") for text in compare.operand_texts]
-    name, number = texts[2:4]
-    match, value = _REGISTER.match(name), 0 if number == "RZ" else None
-    parsed = _NUMBER.match(number)
-    if parsed is not None:
-        value = int(parsed[2], 16) * (-1 if parsed[1] else 1)
-    if match is None or match[1] or value is None or register(RegisterFile.GPR, int(match[3])) != target:
+    operands = sources(compare.operands)
+    if len(operands) < 2 or operands[0].register != target or operands[0].sign != 1:
+        return None
+    value = operands[1].number
+    if value is None:
         return None
     kind = next((modifier for modifier in _FAILS if modifier in compare.modifiers), None)
     kind = kind if holds or kind is None else _FAILS[kind]
     unsigned = "U32" in compare.modifiers
-    if unsigned and value < 0:
-        return None
+    if unsigned:
+        value &= MASK
     least = 0 if unsigned else _ANY.low
     return (
         {
@@ -239,131 +244,80 @@ def _limits(compare: Instruction, target: Register, *, holds: bool) -> tuple[int
     )
 
 
-def _loaded(instruction: Instruction, word: int) -> NumberRange:
-    if instruction.info.space is MemorySpace.CONSTANT:
-        text = instruction.operands.rpartition(",")[2].strip()
-        return NumberRange(0, 0, (f"{text}+{word}" if word else text,)) if _CONSTANT.match(text) else _ANY
-    for modifier, ends in _LOADED.items():
-        if modifier in instruction.modifiers:
-            return NumberRange(*ends)
-    return _ANY
+_Of = Callable[[IntegerOperand], NumberRange]
 
 
-_Of = Callable[[str], NumberRange]
+def _choice(computed: Computation, of: _Of) -> NumberRange | None:
+    return of(computed.operands[0]).joined(of(computed.operands[1]))
 
 
-def _copy(_: Instruction, sources: Sequence[str], of: _Of) -> NumberRange | None:
-    return of(sources[0])
-
-
-def _choice(_: Instruction, sources: Sequence[str], of: _Of) -> NumberRange | None:
-    return of(sources[0]).joined(of(sources[1]))
-
-
-def _sum(_: Instruction, sources: Sequence[str], of: _Of) -> NumberRange | None:
-    result = NumberRange(0, 0)
-    for text in sources:
-        result = result.plus(of(text))
-    return result
-
-
-def _product(instruction: Instruction, sources: Sequence[str], of: _Of) -> NumberRange | None:
-    if "HI" in instruction.modifiers or len(sources) < 3:
+def _high_sum(computed: Computation, of: _Of) -> NumberRange | None:
+    """With the bits that leave the first word."""
+    _, more, high, count = computed.operands
+    if high.number != 0 or count.bits is None:
         return None
-    left, right, more = (of(text) for text in sources[:3])
-    for value, factor in ((left, right), (right, left)):
-        if factor.width == 0 and not factor.bases:
-            return value.times(factor.low).plus(more)
-    return None
+    return of(more).plus(NumberRange(0, (1 << count.bits) - 1))
 
 
-def _scaled_sum(instruction: Instruction, sources: Sequence[str], of: _Of) -> NumberRange | None:
-    by = _NUMBER.match(sources[-1])
-    if by is None:
+def _right(computed: Computation, of: _Of) -> NumberRange | None:
+    value, count = of(computed.operands[0]), computed.operands[1].bits
+    if value.bases or count is None:
         return None
-    if "HI" not in instruction.modifiers:
-        return of(sources[0]).times(1 << int(by[2], 16)).plus(of(sources[1]))
-    alone = len(sources) == 4 and sources[2] == "RZ"  # the bits that leave the first word
-    return of(sources[1]).plus(NumberRange(0, (1 << int(by[2], 16)) - 1)) if alone else None
+    low, high = _as_compared(value, is_signed=computed.signed)
+    return NumberRange(low >> count, high >> count)
 
 
-def _shift(instruction: Instruction, sources: Sequence[str], of: _Of) -> NumberRange | None:
-    right = "R" in instruction.modifiers or instruction.opcode == "SHR"
-    high = "HI" in instruction.modifiers
-    if high and sources[0] not in {"RZ", "URZ"}:
+def _logic(computed: Computation, of: _Of) -> NumberRange | None:
+    if computed.operands[3].number != AND:
         return None
-    by = _NUMBER.match(sources[1])
-    if by is None:
+    mask = next((value.number for value in map(of, computed.operands[:2]) if value.number is not None), -1)
+    return NumberRange(0, mask) if mask >= 0 else None
+
+
+def _field(computed: Computation, _: _Of) -> NumberRange | None:
+    count = computed.operands[1].bits
+    if count is None:
         return None
-    count = int(by[2], 16)
-    if not right:
-        return None if high else of(sources[0]).times(1 << count)
-    value = of(sources[2] if high else sources[0])
-    if value.bases or not 0 <= count < _BITS:
+    size = 1 << count
+    return NumberRange(-size // 2, size // 2 - 1) if computed.signed else NumberRange(0, size - 1)
+
+
+def _byte(computed: Computation, _: _Of) -> NumberRange | None:
+    """One byte of a word."""
+    digits = f"{computed.operands[1].number or 0:x}"
+    if not _BYTE_OF.fullmatch(digits) or computed.operands[2].number != 0:
         return None
-    low, high_end = _as_compared(value, unsigned="U32" in instruction.modifiers)
-    return NumberRange(low >> count, high_end >> count)
+    return NumberRange(0, 0xFF) if digits.startswith("777") else NumberRange(-0x80, 0x7F)
 
 
-def _logic(_: Instruction, sources: Sequence[str], of: _Of) -> NumberRange | None:
-    if len(sources) < 4 or sources[3] != _AND:
+def _extreme(computed: Computation, of: _Of) -> NumberRange | None:
+    *added, limit = map(of, computed.operands)
+    value = added[0]
+    for more in added[1:]:
+        value = value.plus(more)
+    if value.bases or limit.bases:
         return None
-    masks = [value.low for value in map(of, sources[:2]) if not value.bases and value.width == 0]
-    return NumberRange(0, masks[0]) if masks and masks[0] >= 0 else None
-
-
-def _field(instruction: Instruction, sources: Sequence[str], of: _Of) -> NumberRange | None:
-    """A number of a few bits, with a sign or without (SGXT)."""
-    del of
-    bits = _NUMBER.match(sources[1])
-    if bits is None:
-        return None
-    size = 1 << int(bits[2], 16)
-    return (
-        NumberRange(0, size - 1) if "U32" in instruction.modifiers else NumberRange(-size // 2, size // 2 - 1)
-    )
-
-
-def _byte(_: Instruction, sources: Sequence[str], of: _Of) -> NumberRange | None:
-    """One byte of a word (PRMT)."""
-    del of
-    if not _BYTE_OF.match(sources[1]) or sources[2] != "RZ":
-        return None
-    return NumberRange(0, 0xFF) if sources[1].startswith("0x777") else NumberRange(-0x80, 0x7F)
-
-
-def _extreme(instruction: Instruction, sources: Sequence[str], of: _Of) -> NumberRange | None:
-    """The smaller or larger of two, the first perhaps a sum; which one, a predicate at the end tells."""
-    *terms, limit = (of(text) for text in sources)
-    value = terms[0]
-    for term in terms[1:]:
-        value = value.plus(term)
-    if value.bases or limit.bases or len(sources) > 2 + ("ADD" in instruction.opcode):
-        return None
-    choose = max if instruction.operands.rstrip().endswith("!PT") else min
+    choose = max if computed.operation is IntegerOperation.MAXIMUM else min
     (low, high), (other_low, other_high) = (
-        _as_compared(operand, unsigned="U32" in instruction.modifiers) for operand in (value, limit)
+        _as_compared(one, is_signed=computed.signed) for one in (value, limit)
     )
-    result = NumberRange(choose(low, other_low), choose(high, other_high))
-    return NumberRange(max(0, result.low), max(0, result.high)) if "RELU" in instruction.modifiers else result
+    return NumberRange(choose(low, other_low), choose(high, other_high))
 
 
-def _as_compared(value: NumberRange, *, unsigned: bool) -> tuple[int, int]:
+def _as_compared(value: NumberRange, *, is_signed: bool) -> tuple[int, int]:
     """The ends as an instruction takes them; all numbers where they go beyond its first or last one."""
-    first, last = (0, _ANY.high) if unsigned else (_ANY.low, -_ANY.low - 1)
+    first, last = (_ANY.low, -_ANY.low - 1) if is_signed else (0, _ANY.high)
     inside = first <= value.low and value.high <= last
     return (value.low, value.high) if inside else (first, last)
 
 
-_COMPUTE: Final[dict[str, Callable[[Instruction, Sequence[str], _Of], NumberRange | None]]] = {
-    **dict.fromkeys(("MOV", "UMOV", "R2UR"), _copy),
-    **dict.fromkeys(("SEL", "USEL"), _choice),
-    **dict.fromkeys(("IADD3", "IADD", "UIADD3", "VIADD", "IADD64"), _sum),
-    **dict.fromkeys(("IMAD", "UIMAD"), _product),
-    **dict.fromkeys(("LEA", "ULEA"), _scaled_sum),
-    **dict.fromkeys(("SHF", "USHF", "SHL", "SHR"), _shift),
-    **dict.fromkeys(("LOP3", "ULOP3"), _logic),
-    "SGXT": _field,
-    "PRMT": _byte,
-    **dict.fromkeys(("IMNMX", "VIMNMX", "VIADDMNMX"), _extreme),
+_COMPUTE: Final[dict[IntegerOperation, Callable[[Computation, _Of], NumberRange | None]]] = {
+    IntegerOperation.CHOICE: _choice,
+    IntegerOperation.HIGH_SUM: _high_sum,
+    IntegerOperation.RIGHT: _right,
+    IntegerOperation.LOGIC: _logic,
+    IntegerOperation.FIELD: _field,
+    IntegerOperation.BYTES: _byte,
+    IntegerOperation.MINIMUM: _extreme,
+    IntegerOperation.MAXIMUM: _extreme,
 }

@@ -50,6 +50,11 @@ def test_what_is_left_in_half_of_a_pair_is_nothing_that_is_read() -> None:
     assert _use(text.replace("LDG.E.64 R12", "LDG.E R12") + "STG.E [R2.64], R13\n" + END).roles is not None
 
 
+def test_two_to_the_power_of_a_threads_number_is_no_multiple_of_it() -> None:
+    text = "S2R R10, SR_TID.X\nSHF.L.U32 R0, 0x1, R10, RZ\nSTG.E [R0.64], R9\nEXIT"
+    assert _use(text).roles is not None
+
+
 def test_a_loop_that_steps_by_the_grid() -> None:
     stride = """
         MOV R8, c[0x0][0x0]

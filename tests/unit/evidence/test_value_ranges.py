@@ -49,6 +49,8 @@ def test_what_bounds_an_address(text: str, low: int, high: int) -> None:
         "LDG.E R2, [R6.64]\nLOP3.LUT R3, R2, 0x3f, RZ, 0xfc, !PT\nIMAD.WIDE R4, R3, 0x4, R12",  # or
         "LDG.E R2, [R6.64]\nIMNMX R3, R2, 0x9, PT\nLEA R4, R3, R12, 0x2",  # from above alone
         "LDG.E.U8 R2, [R6.64]\nS2R R3, SR_CTAID.X\nIMAD R3, R3, 0x100, R2\nIMAD.WIDE R4, R3, 0x4, R12",
+        "LDG.E R2, [R6.64]\nSHF.R.U64 R3, R2, 0x1c, R8\nIMAD.WIDE R4, R3, 0x4, R12",  # R8 shifts in
+        "LDG.E.U8 R2, [R6.64]\nIMNMX R3, R8, R2, P1\nIMAD.WIDE R4, R3, 0x4, R12",  # either
         "LDG.E.U8 R2, [R6.64]\n@P0 LDG.E R2, [R6.64]\nIMAD.WIDE R4, R2, 0x4, R12",
     ],
 )
@@ -66,6 +68,7 @@ def test_what_bounds_nothing(text: str) -> None:
         ("ISETP.GT.U32.AND P0, PT, R2, 0x19, P1\n@P0 EXIT", None),  # the other may have failed
         ("ISETP.GT.U32.AND P0, PT, R2, 0x19, PT\n@!P0 EXIT", None),
         ("ISETP.GT.AND P0, PT, R2, 0x19, PT\n@P0 EXIT", None),  # what is below zero is not excluded
+        ("ISETP.GT.U32.AND P0, PT, UR2, 0x19, PT\n@P0 EXIT", None),  # a register of the other file
         ("ISETP.GT.U32.AND P1, P0, R2, 0x19, PT\n@P0 EXIT", None),  # its other result
         ("ISETP.GT.U32.AND P0, PT, R2, 0x19, PT\n@P0 EXIT\nLDG.E R2, [R6.64]", None),  # another value
     ],
