@@ -205,7 +205,7 @@ def _device(document: Mapping[str, Any]) -> DeviceIdleness:
 
 
 def _findings(document: Mapping[str, Any]) -> tuple[RunFinding, ...]:
-    from gpadvisor.sandbox.codec import from_json  # noqa: PLC0415 as above
+    from gpadvisor.sandbox.codec import from_json  # noqa: PLC0415 as in strip_of
 
     return tuple(from_json(finding, RunFinding) for finding in document["findings"])
 
