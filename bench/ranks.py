@@ -23,7 +23,8 @@ from tests.tiny_cubin import tiny_cubin
 
 from bench.inputs import FOLDER
 from gpadvisor.model.profile import PcCounts, PcSamples, Profile
-from gpadvisor.store import load_bytes, write_snapshot
+from gpadvisor.store.load import load_bytes
+from gpadvisor.store.snapshot import write_snapshot
 
 _REASONS: Final = ("long_scoreboard", "wait", "selected", "short_scoreboard", "math_pipe_throttle")
 _BY_INSTRUCTION: Final = (

@@ -29,7 +29,7 @@ STAGES: Final = (
     ("blame", "gpadvisor.blamer", "blame"),
     ("match, estimate", "gpadvisor.advice", "evaluate"),
     ("rank, sum up", "gpadvisor.advice", "advise_kernel"),
-    ("render", "gpadvisor.report", "render_text"),
+    ("render", "gpadvisor.report.text", "render_text"),
 )
 
 
@@ -92,7 +92,7 @@ def main(what: str, path: str) -> None:
         put_on_the_clock(clock)
         job(Path(path))
     else:
-        for lazy in ("gpadvisor.pipeline.advise", "gpadvisor.report", "gpadvisor.toolchain"):
+        for lazy in ("gpadvisor.pipeline.advise", "gpadvisor.report.text", "gpadvisor.toolchain"):
             importlib.import_module(lazy)
         command_line = importlib.import_module("gpadvisor.cli").main
         relax_collector()

@@ -19,7 +19,7 @@ from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.roofline import shown_roofline
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.pipeline.tree import shown_kernel, shown_tree
-from gpadvisor.report import render_text
+from gpadvisor.report.text import render_text
 from gpadvisor.views.potential.formats import render_json as potential_json
 from gpadvisor.views.roofline.formats import render_json as roofline_json
 from gpadvisor.views.roofline.model import RegionKind

@@ -12,7 +12,8 @@ from tests.ncu_writer import LaunchSpec, write_report
 from tests.tiny_cubin import tiny_cubin
 
 from gpadvisor.model.profile import Profile
-from gpadvisor.store import load_bytes, write_snapshot
+from gpadvisor.store.load import load_bytes
+from gpadvisor.store.snapshot import write_snapshot
 
 CUBIN = tiny_cubin({"k": [], "other": []})
 SPEC = LaunchSpec(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import ranks
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 
 
 @pytest.mark.parametrize("name", ranks.SHAPES)

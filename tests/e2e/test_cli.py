@@ -17,10 +17,9 @@ import pytest
 from tests.kernels import FOLDER, compile_kernel
 from tests.ncu_writer import LaunchSpec, write_report
 from tests.sampled import sampled_launch, twice
+from tests.schemas import published_schema
 
 from gpadvisor.cli import COMMANDS, main
-from gpadvisor.report import advice_schema
-from gpadvisor.views.roofline.formats import roofline_schema
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
 
@@ -75,7 +74,7 @@ def test_json_validates_and_nothing_is_lost(
     code, out, err = run(capsys, "advise", report, "--format", "json")
     assert (code, err) == (0, "")
     advice = json.loads(out)
-    jsonschema.Draft202012Validator(json.loads(advice_schema())).validate(advice)
+    jsonschema.Draft202012Validator(published_schema("report", "advice")).validate(advice)
     (kernel,) = advice["kernels"]
     total = sum(samples for samples, _ in launch.samples.values())
     latency = sum(samples for _, samples in launch.samples.values())
@@ -267,7 +266,7 @@ def test_a_roofline_in_every_format(capsys: pytest.CaptureFixture[str], tmp_path
     code, out, _ = run(capsys, "roofline", report, "--format", "json")
     assert code == 0
     document = json.loads(out)
-    jsonschema.Draft202012Validator(json.loads(roofline_schema())).validate(document)
+    jsonschema.Draft202012Validator(published_schema("views.roofline", "roofline")).validate(document)
     outermost = [one for one in document["kernels"][0]["regions"] if one["depth"] <= 1]
     executed = sum(one["instructions"] for one in outermost)
     assert executed == pytest.approx(document["kernels"][0]["instructions"]["value"])

@@ -19,7 +19,7 @@ from tests.tiny_cubin import tiny_cubin
 
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.sandbox.processes import descendants
-from gpadvisor.store import load_bytes
+from gpadvisor.store.load import load_bytes
 from gpadvisor.store.parts import put_together, take_apart
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="special files, owners and signals of Linux")

@@ -19,7 +19,7 @@ from tests.stand_in_ncu import stand_in_ncu
 from tests.tools import program
 
 from gpadvisor.model.profile import Evidence
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
 _GPADVISOR = [sys.executable, "-m", "gpadvisor"]

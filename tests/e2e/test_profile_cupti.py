@@ -21,7 +21,7 @@ from tests.stand_in_ncu import stand_in_ncu
 
 from gpadvisor.model.profile import LAUNCHES, Evidence
 from gpadvisor.profiler.cupti.discovery import driver_version
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 
 _LAUNCHES = 10  # of each of the host program's kernels
 

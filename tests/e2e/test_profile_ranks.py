@@ -18,7 +18,7 @@ from gpadvisor.cli import main
 from gpadvisor.errors import UsageError
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.profiler.collect.ranks import chosen, job_rank, with_rank
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 from gpadvisor.store.ranks.members import member
 
 STEP = {"SLURM_STEP_NUM_TASKS": "4", "SLURMD_NODENAME": "node7"}

@@ -22,7 +22,7 @@ from tests.tools import program
 
 from gpadvisor import __version__
 from gpadvisor.model.profile import Evidence
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 
 _SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 pytestmark = [

@@ -29,7 +29,7 @@ from tests.collection_writer import (
 from tests.cubin_parts import Part, Sym, code, elf, unit
 from tests.ncu_writer import FrameSpec, LaunchSpec, RuleSpec, write_report
 
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 
 FOLDER = "/home/sécretuser/secret project"
 SECRETS = [b"cret", "écret".encode()]

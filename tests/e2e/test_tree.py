@@ -15,10 +15,10 @@ import pytest
 from tests.kernels import compile_text
 from tests.ncu_writer import FrameSpec, LaunchSpec, write_report
 from tests.sampled import sampled
+from tests.schemas import published_schema
 
 from gpadvisor.cli import main
 from gpadvisor.cubin import read_cubin
-from gpadvisor.views.tree.formats import tree_schema
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
 
@@ -95,7 +95,7 @@ def tree(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, An
     code, out, err = run(capsys, "tree", *arguments, "--format", "json")
     assert (code, err) == (0, "")
     value: dict[str, Any] = json.loads(out)
-    jsonschema.Draft202012Validator(json.loads(tree_schema())).validate(value)
+    jsonschema.Draft202012Validator(published_schema("views.tree", "tree")).validate(value)
     for at, row in enumerate(value["rows"]):
         assert (row["parent"] is None) == (at == 0)
         assert row["parent"] is None or row["parent"] < at

@@ -17,10 +17,10 @@ from tests import collection_writer as written
 from tests.kernels import compile_text
 from tests.ncu_writer import FrameSpec, LaunchSpec, write_report
 from tests.sampled import sampled
+from tests.schemas import published_schema
 from tests.trace_values import Work, chrome_events, write_chrome, write_export
 
 from gpadvisor.cli import main
-from gpadvisor.views.tree.formats import tree_schema
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
 
@@ -106,7 +106,7 @@ def tree(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, An
     out, err = capsys.readouterr()
     assert (code, err) == (0, "")
     value: dict[str, Any] = json.loads(out)
-    jsonschema.Draft202012Validator(json.loads(tree_schema())).validate(value)
+    jsonschema.Draft202012Validator(published_schema("views.tree", "tree")).validate(value)
     return value
 
 

@@ -13,7 +13,8 @@ import pytest
 from tests.injection import LAUNCH_SAMPLES, Stand
 from tests.kernels import compile_text, nvdisasm_path, nvrtc_available
 
-from gpadvisor.store import load_profile, write_snapshot
+from gpadvisor.store.load import load_profile
+from gpadvisor.store.snapshot import write_snapshot
 
 SOURCE = """
 extern "C" __global__ void alpha(const float *in, float *out, int n) {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.injection import Stand
 
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 
 
 @pytest.fixture(scope="module")

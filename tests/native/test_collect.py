@@ -22,7 +22,8 @@ from gpadvisor.errors import ProfileError, ToolFailedError, ToolNotFoundError, U
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.profiler.cupti import Collection, CollectOptions, Ending, Heartbeat, SamplingMode, collect
 from gpadvisor.profiler.cupti.options import KernelTimes
-from gpadvisor.store import load_profile, write_snapshot
+from gpadvisor.store.load import load_profile
+from gpadvisor.store.snapshot import write_snapshot
 
 
 @pytest.fixture

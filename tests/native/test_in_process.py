@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.injection import LAUNCH_SAMPLES, Stand
 from tests.tiny_cubin import tiny_cubin
 
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 
 ALPHA, _ = LAUNCH_SAMPLES["alpha"]  # the first function of an image
 

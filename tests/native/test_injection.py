@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 from tests.injection import LAUNCH_SAMPLES, Stand, found_cupti
+from tests.isolated import read_isolated
 
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import CONFIGURATIONS, LAUNCHES, Evidence, KernelProfile, Profile
-from gpadvisor.store import load_profile, load_profile_isolated
 from gpadvisor.store.collection import live_counters
+from gpadvisor.store.load import load_profile
 
 
 def _launches(profile: Profile) -> int:
@@ -40,7 +41,7 @@ def _kernel(profile: Profile, name: str) -> KernelProfile:
 def test_everything_delivered_is_in_the_profile(stand: Stand, tmp_path: Path) -> None:
     done, truth = stand.run(tmp_path / "out", "plain", 10)
     assert (done.returncode, done.stderr) == (0, "")
-    profile = load_profile_isolated(tmp_path / "out")
+    profile = read_isolated(tmp_path / "out")
     assert profile.collector == "cupti"
     assert profile.problems == ()
     assert _launches(profile) == truth.launches == 30
@@ -167,7 +168,7 @@ def test_nodes_of_graphs_take_no_memory(stand: Stand, tmp_path: Path, sampling: 
 _READ = """
 import sys
 from pathlib import Path
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 def most():
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:"))

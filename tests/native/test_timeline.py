@@ -21,7 +21,8 @@ from gpadvisor.cli import main
 from gpadvisor.errors import NoTimelineError, ProfileFormatError
 from gpadvisor.model.timeline import Operation, Timeline
 from gpadvisor.profiler.cupti import CollectOptions, SamplingMode, collect
-from gpadvisor.store import load_profile, write_snapshot
+from gpadvisor.store.load import load_profile
+from gpadvisor.store.snapshot import write_snapshot
 from gpadvisor.store.timeline import read_timeline
 from gpadvisor.store.timeline.recorded import recorded_notes
 from gpadvisor.store.timeline.stored import write_with_timeline

@@ -16,7 +16,7 @@ from gpadvisor.cubin import read_cubin
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.rules import OPTIMIZERS, memory_transaction_reduction
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 
 pytestmark = [pytest.mark.reports, pytest.mark.nvdisasm]
 

@@ -29,7 +29,7 @@ from gpadvisor.pipeline.advise import advise_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import find_settings
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 
 MAX_MEMBER_BYTES = 64 << 20
 VERSIONS = ("before", "after")

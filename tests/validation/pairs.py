@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Final
 from unittest.mock import patch
 
-from gpadvisor import store
 from gpadvisor.estimators import constants
 from gpadvisor.model.advice import KernelAdvice, Suggestion
 from gpadvisor.model.profile import Evidence, Profile
@@ -38,7 +37,8 @@ from gpadvisor.pipeline.advise import advise_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
-from gpadvisor.store import being_read
+from gpadvisor.store import isolation
+from gpadvisor.store.isolation import being_read
 
 PAIRS = Path(__file__).resolve().parents[3] / "shared" / "profiles" / "pairs.json"
 TOP = 3
@@ -356,7 +356,7 @@ def _read_without_samples(
 
 def counted(pairs: Iterable[Pair]) -> str:
     """The summary for the same reports without their samples and without counts of instructions."""
-    with patch.object(store, "being_read", _read_without_samples):
+    with patch.object(isolation, "being_read", _read_without_samples):
         found = outcomes(pairs)
     cures = [one for one in found if one.pair.accepted]
     lines = ["The same reports with the counters of Nsight Compute's default set alone", HEAD]

@@ -19,7 +19,7 @@ from tests.simulations import program_of
 from gpadvisor import machine
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.simulator import Argument, Simulation, SimulationConfig, argument_words, simulate
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 
 REPORT = "rtx3090_gemm_naive.ncu-rep"
 SIZE = 1024

@@ -14,7 +14,7 @@ from tests.validation.blame import TUNING
 from tests.validation.estimates import LOW_EXPECTED, Pair, figures, pair_of, report
 
 from gpadvisor.cli import main
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 
 PAIR = Pair(
     name="a", arch="sm_80", code="GPA201", trap=False, achieved=1.2, least=1.1, most=1.3, advised=True,

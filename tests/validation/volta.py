@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.kernels import COMPILED_AS, KERNELS, ROOT, Kernel, Which, wheel_file
 
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 from gpadvisor.toolchain import disassemble
 from gpadvisor.toolchain.discovery import Tool, find_tools
 

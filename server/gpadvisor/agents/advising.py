@@ -14,10 +14,10 @@ from gpadvisor.model.advice import Advice, KernelAdvice, LaunchSummary
 from gpadvisor.pipeline.advise import AdvisedFile, advise_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.stall_pages import explain
-from gpadvisor.report import render_why
 from gpadvisor.report.entries import NumberedSuggestion, cause, families, primary
 from gpadvisor.report.fingerprint import Fingerprints
 from gpadvisor.report.page import make_page
+from gpadvisor.report.why import render_why
 
 _WIDTH: Final = 100
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from gpadvisor import store
 from gpadvisor.errors import GpadvisorError, ProfileFormatError, UsageError
 from gpadvisor.files import open_file, scratch_folder, write_atomically
 from gpadvisor.pipeline.opening import load
 from gpadvisor.pipeline.request import Progress
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.store.ranks.isolation import MEMORY_BYTES, PARTIAL_BYTES, RankSum, sum_isolated
+from gpadvisor.store.snapshot import write_snapshot
 
 _MOST_FILES: Final = 2_000
 """Of one child, whose memory grows with their number."""
@@ -138,7 +138,7 @@ def _snapshots(
                 continue
             progress(f"reading {path.name}")
             converted = folder / f"{number}.gpadvisor"
-            store.write_snapshot(load(path, settings), converted)
+            write_snapshot(load(path, settings), converted)
             files.append((converted, name))
         except (GpadvisorError, OSError) as error:
             bad[name] = error.strerror or str(error) if isinstance(error, OSError) else str(error)

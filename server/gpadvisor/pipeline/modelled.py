@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from gpadvisor import store
 from gpadvisor.cubin import demangle
 from gpadvisor.errors import UsageError
 from gpadvisor.model.figures import percent
@@ -27,6 +26,7 @@ from gpadvisor.pipeline.sources.launches import SourceLaunch, launch_of, source_
 from gpadvisor.pipeline.sources.named import texts_now
 from gpadvisor.sass.listing import dump_listing
 from gpadvisor.simulator import Argument, Simulation, SimulationConfig, argument_words, simulate
+from gpadvisor.store.snapshot import write_snapshot
 
 _SIZES: Final = {"pointer": 8, "int": 4, "long": 8, "float": 4, "double": 8}
 
@@ -175,7 +175,7 @@ def simulate_file(
     profiles = [simulation.as_profile(code.data, listing) for _, simulation in simulations]
     sources = {file: source_text(file, text) for file, text in texts.items()}
     profile = replace(profiles[0], kernels=tuple(_numbered(profiles)), sources=sources)
-    store.write_snapshot(profile, target)
+    write_snapshot(profile, target)
     impossible = (Problem(ProblemCode.FAILED_LAUNCH, text) for text in failed)
     return Simulated(
         kernels=tuple(simulations), problems=(*code.problems, *code.source.problems, *impossible)

@@ -46,9 +46,9 @@ def being_read(
     path: Path, settings: Settings, gpubins: Path | None = None
 ) -> AbstractContextManager[Callable[[], Profile]]:
     """The same for who has something to do meanwhile: what it gives waits for the profile."""
-    from gpadvisor import store  # noqa: PLC0415 a warm answer reads no profile
+    from gpadvisor.store import isolation  # noqa: PLC0415 a warm answer reads no profile
 
-    return store.being_read(
+    return isolation.being_read(
         path,
         timeout_seconds=read_seconds(path),
         memory_bytes=settings.memory_mib << 20,

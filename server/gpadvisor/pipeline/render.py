@@ -242,17 +242,23 @@ def render(
     file: AdvisedFile | None = None,
 ) -> str:
     """The advice in one of the formats; ``file`` for fixes and hashes of lines beside it."""
-    from gpadvisor import report
-
     if options.format == "json":
-        return report.render_json(advice)
+        from gpadvisor.report.jsonformat import render_json
+
+        return render_json(advice)
     if options.format in {"sarif", "codequality"}:
         return _placed(advice, options, texts, request, file)
     if options.format == "markdown":
-        return report.render_markdown(advice, sources=texts)
+        from gpadvisor.report.markdown import render_markdown
+
+        return render_markdown(advice, sources=texts)
     if options.why is not None:
-        return report.render_why(advice, options.why, width=options.width, color=options.color, sources=texts)
-    return report.render_text(
+        from gpadvisor.report.why import render_why
+
+        return render_why(advice, options.why, width=options.width, color=options.color, sources=texts)
+    from gpadvisor.report.text import render_text
+
+    return render_text(
         advice,
         width=options.width,
         color=options.color,
@@ -270,27 +276,27 @@ def _placed(
     file: AdvisedFile | None,
 ) -> str:
     """For services that show advice beside lines of a repository."""
-    from gpadvisor import report
     from gpadvisor.pipeline.rule_pages import rule_metadata
     from gpadvisor.pipeline.suggested_fixes import suggested_fixes
     from gpadvisor.report.codequality import render_codequality
     from gpadvisor.report.placement import Repository
+    from gpadvisor.report.sarif import SarifOptions, SarifSources, render_sarif
 
     placing = options.placing
     root = placing.root or str(request.root.resolve())
     repository = Repository(root=root, folder=placing.folder, changed=placing.changed)
     if options.format == "codequality":
         return render_codequality(advice, repository, sources=texts)
-    return report.render_sarif(
+    return render_sarif(
         advice,
-        report.SarifOptions(
+        SarifOptions(
             repository=repository,
             category=placing.category,
             omit_suppressed=placing.omit_suppressed,
             home=placing.pages,
             rules=rule_metadata(placing.pages),
         ),
-        report.SarifSources(
+        SarifSources(
             texts=texts,
             now={} if file is None else file.sources.local,
             fixes={} if file is None else suggested_fixes(file),

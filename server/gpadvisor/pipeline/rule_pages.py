@@ -9,7 +9,7 @@ import inspect
 from gpadvisor.errors import UsageError
 from gpadvisor.estimators.context import Optimizer
 from gpadvisor.estimators.run_facts import RunRule
-from gpadvisor.report import RuleMetadata
+from gpadvisor.report.sarif import RuleMetadata
 from gpadvisor.rules import OPTIMIZERS, RUN_RULES
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from gpadvisor import store
 from gpadvisor.blamer.old_reasons import refined
 from gpadvisor.errors import (
     CubinError,
@@ -30,6 +29,7 @@ from gpadvisor.pipeline.programs import kernel_program, open_cubin
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.sass.listing import dump_listing
+from gpadvisor.store.snapshot import export_snapshot, write_snapshot
 from gpadvisor.toolchain import disassemble
 
 _LINE_TABLE: Final = b".debug_line\0"
@@ -95,7 +95,7 @@ def import_profile(
             Problem(ProblemCode.COLLECTION_LIMITED, "the timeline in it is left out of the new snapshot")
         )
     progress(f"writing {target.name}")
-    store.write_snapshot(profile, target, redact=redact)
+    write_snapshot(profile, target, redact=redact)
     return Imported(
         kernels=len(profile.kernels),
         samples=sum(kernel.total_samples for kernel in profile.kernels),
@@ -173,7 +173,7 @@ def _with_todays_reasons(profile: Profile, request: Request, progress: Progress)
 
 def export_profile(source: Path, directory: Path) -> tuple[Path, ...]:
     """Unpack a snapshot; the files written."""
-    return tuple(store.export_snapshot(source, directory))
+    return tuple(export_snapshot(source, directory))
 
 
 def disassemble_all(

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-from importlib.resources import files
 from typing import Final, TypeAlias
 
 from gpadvisor import __version__
@@ -35,11 +34,6 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 ADVICE_SCHEMA: Final = "gpadvisor.advice/1"
 """Value of ``schema``; the number changes when a field changes its meaning or goes away."""
-
-
-def advice_schema() -> str:
-    """The published JSON Schema of what `render_json` writes."""
-    return files(__package__).joinpath("advice.schema.json").read_text(encoding="utf-8")
 
 
 def render_json(advice: Advice) -> str:

@@ -33,30 +33,6 @@ _READER: Final = "gpadvisor.store.child:answer"
 _OUTPUT_BYTES: Final = 1 << 30
 
 
-def load_profile_isolated(
-    path: Path,
-    *,
-    timeout_seconds: float = 300.0,
-    memory_bytes: int = 8 << 30,
-    cancelled: Callable[[], bool] | None = None,
-) -> Profile:
-    """Read a profile of any format in a child process.
-
-    Args:
-        path: the file.
-        timeout_seconds: wall-clock limit of the child, which is also its limit of processor time.
-        memory_bytes: limit of the child's address space, where the platform has one.
-        cancelled: asked now and then; when true, the child is stopped and CancelledError raised.
-
-    Raises:
-        ProfileFormatError: the file is no profile, or the child died, hung or needed too much memory.
-    """
-    with being_read(
-        path, timeout_seconds=timeout_seconds, memory_bytes=memory_bytes, cancelled=cancelled
-    ) as profile:
-        return profile()
-
-
 @contextlib.contextmanager
 def being_read(
     path: Path,
@@ -66,9 +42,17 @@ def being_read(
     cancelled: Callable[[], bool] | None = None,
     gpubins: Path | None = None,
 ) -> Iterator[Callable[[], Profile]]:
-    """The same for who has something to do meanwhile: what is yielded waits for the child.
+    """A profile of any format, read by a child process: what is yielded waits for it.
 
-    A database of HPCToolkit is read with the folder of its GPU binaries.
+    Args:
+        path: the file; a database of HPCToolkit is read with the folder of its GPU binaries.
+        timeout_seconds: wall-clock limit of the child, which is also its limit of processor time.
+        memory_bytes: limit of the child's address space, where the platform has one.
+        cancelled: asked now and then; when true, the child is stopped and CancelledError raised.
+        gpubins: that folder.
+
+    Raises:
+        ProfileFormatError: the file is no profile, or the child died, hung or needed too much memory.
     """
     parameters = {"path": str(path.absolute())}
     if gpubins is not None:

@@ -23,7 +23,7 @@ def load_bytes(data: bytes) -> Profile:
 
 
 def load_profile(path: Path, gpubins: Path | None = None) -> Profile:
-    """Read a profile file or a collection here; foreign ones go through ``load_profile_isolated``.
+    """Read a profile file or a collection here; foreign ones go through ``isolation.being_read``.
 
     Args:
         path: of the file, or the folder.

@@ -17,7 +17,7 @@ from tests.kernels import KERNELS
 from tests.lsp_client import Editor, editor
 from tests.lsp_projects import launch_of, make_project, report_of
 
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 from gpadvisor.store.timeline import read_timeline
 from gpadvisor.store.timeline.stored import write_with_timeline
 

@@ -24,7 +24,7 @@ from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.pipeline.snapshots import disassemble_all
-from gpadvisor.report import render_text
+from gpadvisor.report.text import render_text
 from gpadvisor.store.snapshot import snapshot_bytes
 
 pytestmark = [pytest.mark.nvdisasm]

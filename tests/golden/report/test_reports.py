@@ -8,16 +8,11 @@ from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from tests import advice_values as values
 
-from gpadvisor.report import (
-    RuleMetadata,
-    SarifOptions,
-    SarifSources,
-    render_json,
-    render_markdown,
-    render_sarif,
-    render_text,
-)
+from gpadvisor.report.jsonformat import render_json
+from gpadvisor.report.markdown import render_markdown
 from gpadvisor.report.placement import Repository
+from gpadvisor.report.sarif import RuleMetadata, SarifOptions, SarifSources, render_sarif
+from gpadvisor.report.text import render_text
 
 RULES = (
     RuleMetadata(

@@ -14,7 +14,7 @@ from gpadvisor.analyzer.occupancy import GRID, kernel_occupancy
 from gpadvisor.errors import UnknownArchitectureError
 from gpadvisor.estimators.utilisation import utilisations
 from gpadvisor.model.profile import KernelProfile
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 
 pytestmark = pytest.mark.reports
 

@@ -17,7 +17,7 @@ import pytest
 from tests.ncu_writer import FrameSpec, LaunchSpec, RuleSpec, write_report
 from tests.tiny_cubin import tiny_cubin
 
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 from gpadvisor.store.ncu import container
 from gpadvisor.store.ncu.metrics import Metric
 from gpadvisor.store.ncu.report import Report, parse_report

@@ -18,7 +18,7 @@ from tests.fuzz.targets import seeds
 
 from gpadvisor.errors import ProfileError
 from gpadvisor.model.profile import Profile
-from gpadvisor.store import load_bytes
+from gpadvisor.store.load import load_bytes
 from gpadvisor.store.ncu import container
 
 DUMP = Path(__file__).parent / "dump_samples.py"

@@ -21,7 +21,7 @@ from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.program import Program
 from gpadvisor.rules import OPTIMIZERS
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 from gpadvisor.toolchain import disassemble
 
 pytestmark = [pytest.mark.reports, pytest.mark.nvdisasm]

@@ -13,8 +13,8 @@ from tests import collection_writer as made
 from tests.tiny_cubin import tiny_cubin
 
 from gpadvisor.errors import ProfileFormatError
-from gpadvisor.store import load_profile
 from gpadvisor.store.collection.layout import RecordKind
+from gpadvisor.store.load import load_profile
 
 IMAGE = tiny_cubin({"add": []})
 RECORDS = [

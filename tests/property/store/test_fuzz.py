@@ -18,7 +18,7 @@ from tests.ncu_writer import FrameSpec, LaunchSpec, RuleSpec, write_report
 from tests.tiny_cubin import tiny_cubin
 
 from gpadvisor.errors import ProfileError
-from gpadvisor.store import load_bytes
+from gpadvisor.store.load import load_bytes
 from gpadvisor.store.ncu import metrics, wire
 from gpadvisor.store.snapshot import snapshot_bytes
 

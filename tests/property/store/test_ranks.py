@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from tests.rank_values import rank_profile, write_rank
 
 from gpadvisor.model.profile import Profile
-from gpadvisor.store import load_bytes, load_profile
+from gpadvisor.store.load import load_bytes, load_profile
 from gpadvisor.store.ranks.child import RESULT, answer
 from gpadvisor.store.ranks.isolation import MEMORY_BYTES
 

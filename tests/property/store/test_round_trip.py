@@ -30,7 +30,7 @@ from gpadvisor.model.profile import (
     SourceText,
 )
 from gpadvisor.model.stalls import stall_reason
-from gpadvisor.store import load_bytes
+from gpadvisor.store.load import load_bytes
 from gpadvisor.store.parts import MAX_EXECUTED, MAX_SAMPLES, digest_of, put_together, take_apart
 from gpadvisor.store.possible import possible
 from gpadvisor.store.snapshot import snapshot_bytes

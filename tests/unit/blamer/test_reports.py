@@ -20,7 +20,7 @@ from gpadvisor.errors import UnknownArchitectureError
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 from gpadvisor.toolchain import disassemble
 
 FOLDER = os.environ.get("GPADVISOR_REPORTS")

@@ -17,8 +17,8 @@ from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.compare import compare_inputs
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
-from gpadvisor.report import render_json
 from gpadvisor.report.comparison import render_comparison_json
+from gpadvisor.report.jsonformat import render_json
 
 DEMO = ROOT / "server" / "gpadvisor" / "cli" / "data" / "demo"
 

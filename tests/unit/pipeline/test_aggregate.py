@@ -25,11 +25,12 @@ from gpadvisor.model.profile import PcSamples, Profile, SlowestRank
 from gpadvisor.pipeline import aggregate as aggregating
 from gpadvisor.pipeline.aggregate import Aggregation, aggregate_files
 from gpadvisor.pipeline.settings import Settings
-from gpadvisor.store import load_profile, write_snapshot
+from gpadvisor.store.load import load_profile
 from gpadvisor.store.ranks import direct, isolation, reading
 from gpadvisor.store.ranks.child import RESULT, answer
 from gpadvisor.store.ranks.isolation import RankSum
 from gpadvisor.store.ranks.outliers import slow_kernels, slow_ranks
+from gpadvisor.store.snapshot import write_snapshot
 from gpadvisor.store.timeline import read_timeline
 from gpadvisor.store.timeline.stored import write_with_timeline
 

@@ -21,7 +21,8 @@ from gpadvisor.pipeline import cluster
 from gpadvisor.pipeline.aggregate import Aggregation, aggregate_files
 from gpadvisor.pipeline.cluster import aggregate_on
 from gpadvisor.pipeline.settings import Settings
-from gpadvisor.store import load_profile, write_snapshot
+from gpadvisor.store.load import load_profile
+from gpadvisor.store.snapshot import write_snapshot
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 distributed = pytest.importorskip("distributed")

@@ -18,7 +18,7 @@ from gpadvisor.pipeline.modelled import simulate_file
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.pipeline.sources.launches import SourceLaunch, launch_of
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
 

@@ -13,7 +13,8 @@ from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.sentence import line_mark
 from gpadvisor.pipeline.sources.lookup import FoundSources
 from gpadvisor.pipeline.sources.moved import with_todays_lines
-from gpadvisor.report import render_markdown, render_text
+from gpadvisor.report.markdown import render_markdown
+from gpadvisor.report.text import render_text
 
 MOVED = "// one line more\n" + values.GATHER_SOURCE
 FILE = values.GATHER_FILE

@@ -11,20 +11,18 @@ import jsonschema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import advice_values as values
+from tests.schemas import published_schema
 
 from gpadvisor.model.advice import Advice, Estimate, SourceMatch
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.program import InlineFrame
-from gpadvisor.report import (
-    advice_schema,
-    render_json,
-    render_markdown,
-    render_sarif,
-    render_text,
-)
+from gpadvisor.report.jsonformat import render_json
+from gpadvisor.report.markdown import render_markdown
+from gpadvisor.report.sarif import render_sarif
+from gpadvisor.report.text import render_text
 from gpadvisor.report.words import cells
 
-SCHEMA = jsonschema.Draft202012Validator(json.loads(advice_schema()))
+SCHEMA = jsonschema.Draft202012Validator(published_schema("report", "advice"))
 
 letters = st.text(st.characters(), max_size=60)
 numbers = st.floats(allow_nan=True, allow_infinity=True)

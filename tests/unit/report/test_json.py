@@ -10,8 +10,9 @@ from typing import Any
 import jsonschema
 import pytest
 from tests import advice_values
+from tests.schemas import published_schema
 
-from gpadvisor.report.jsonformat import advice_schema, render_json
+from gpadvisor.report.jsonformat import render_json
 
 VALUES = ("measured", "suppressed", "without_lines", "static", "counted", "several", "hostile")
 
@@ -22,7 +23,7 @@ def document(name: str) -> Any:
 
 @pytest.fixture(scope="module")
 def validator() -> jsonschema.Draft202012Validator:
-    schema = json.loads(advice_schema())
+    schema = published_schema("report", "advice")
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 
@@ -44,7 +45,7 @@ def _objects(schema: Any) -> Any:
 
 
 def test_schema_describes_every_field_and_allows_no_other() -> None:
-    objects = list(_objects(json.loads(advice_schema())))
+    objects = list(_objects(published_schema("report", "advice")))
     assert len(objects) > 20
     for schema in objects:
         assert schema["additionalProperties"] is False
@@ -55,7 +56,7 @@ def test_schema_describes_every_field_and_allows_no_other() -> None:
 
 
 def test_nullable_fields_say_when_they_are_null() -> None:
-    for schema in _objects(json.loads(advice_schema())):
+    for schema in _objects(published_schema("report", "advice")):
         for name, field in schema["properties"].items():
             nullable = "null" in field.get("type", ()) or {"type": "null"} in field.get("anyOf", ())
             assert ("null" in field["description"]) == nullable, name

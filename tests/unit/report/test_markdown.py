@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import advice_values as values
 
-from gpadvisor.report import render_markdown
-from gpadvisor.report.markdown import code, prose
+from gpadvisor.report.markdown import code, prose, render_markdown
 
 
 @pytest.mark.parametrize("name", ["measured", "suppressed", "without_lines", "several", "hostile"])

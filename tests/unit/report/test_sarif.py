@@ -19,9 +19,9 @@ from gpadvisor.model.advice import Advice, SourceMatch
 from gpadvisor.model.fix import Fix, FixKind, TextEdit
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.profile import Evidence
-from gpadvisor.report import RuleMetadata, SarifOptions, SarifSources, render_sarif
 from gpadvisor.report.line_hash import line_hashes
 from gpadvisor.report.placement import Repository
+from gpadvisor.report.sarif import RuleMetadata, SarifOptions, SarifSources, render_sarif
 from gpadvisor.report.sarif_limits import joined_logs, limited
 
 NAMES = ("measured", "suppressed", "without_lines", "static", "counted", "several", "hostile")

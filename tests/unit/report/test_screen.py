@@ -16,9 +16,10 @@ from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Evidence, SlowestRank
 from gpadvisor.model.sentence import Sentence, line_mark
 from gpadvisor.model.timeline import KernelName, KernelTime, RunPart
-from gpadvisor.report import render_markdown, render_text
 from gpadvisor.report.caveats import caveats
 from gpadvisor.report.entries import families
+from gpadvisor.report.markdown import render_markdown
+from gpadvisor.report.text import render_text
 
 LINES = 40
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpadvisor.report import Column, Overflow, format_table
+from gpadvisor.report.tables import Column, Overflow, format_table
 from gpadvisor.report.words import cells
 
 

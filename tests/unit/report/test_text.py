@@ -13,7 +13,7 @@ from tests import advice_values as values
 
 from gpadvisor.model.advice import Advice
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.report import render_text
+from gpadvisor.report.text import render_text
 from gpadvisor.report.words import cells
 
 details = partial(render_text, details=True)

@@ -9,7 +9,8 @@ import pytest
 from tests import advice_values as values
 
 from gpadvisor.errors import UsageError
-from gpadvisor.report import render_text, render_why
+from gpadvisor.report.text import render_text
+from gpadvisor.report.why import render_why
 from gpadvisor.report.words import cells
 
 

@@ -15,14 +15,17 @@ from typing import Any
 import pytest
 from tests.advice_values import advice, kernel
 from tests.host_traces import Host, write_host_trace, write_waiting_database
+from tests.schemas import published_schema
 from tests.unit.advice.test_idleness import TRACES
 
 from gpadvisor.advice.run_findings import run_findings
 from gpadvisor.cli import main
 from gpadvisor.model.timeline import RunFinding
 from gpadvisor.pipeline.timeline import idle_of, in_timeline
-from gpadvisor.report import SarifOptions, render_json, render_markdown, render_sarif, render_text
-from gpadvisor.report.jsonformat import advice_schema
+from gpadvisor.report.jsonformat import render_json
+from gpadvisor.report.markdown import render_markdown
+from gpadvisor.report.sarif import SarifOptions, render_sarif
+from gpadvisor.report.text import render_text
 from gpadvisor.rules import RUN_RULES
 from gpadvisor.store.timeline import read_timeline
 
@@ -250,7 +253,7 @@ def test_advice_has_them_in_every_format(tmp_path: Path) -> None:
     whole, findings = in_every_format(write_host_trace(tmp_path / "run.json", host))
     assert [one.code for one in findings] == ["GPA501"]
     document = json.loads(render_json(whole))
-    jsonschema.validate(document, json.loads(advice_schema()))
+    jsonschema.validate(document, published_schema("report", "advice"))
     assert document["run_findings"][0]["code"] == "GPA501"
     for text in (render_text(whole), render_text(whole, details=True), render_markdown(whole)):
         assert "GPA501" in text

@@ -23,7 +23,8 @@ from gpadvisor.model.program import Program
 from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.sass.opcodes import UNKNOWN_OPCODE
 from gpadvisor.simulator import Simulation, SimulationConfig, simulate
-from gpadvisor.store import load_profile, write_snapshot
+from gpadvisor.store.load import load_profile
+from gpadvisor.store.snapshot import write_snapshot
 
 pytestmark = [pytest.mark.nvdisasm]
 

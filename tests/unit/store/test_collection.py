@@ -13,7 +13,6 @@ from tests.tiny_cubin import tiny_cubin
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS, Evidence, Profile
-from gpadvisor.store import load_profile
 from gpadvisor.store.collection import (
     Picks,
     executions,
@@ -24,6 +23,7 @@ from gpadvisor.store.collection import (
     write_picks,
 )
 from gpadvisor.store.collection.layout import UNIT_BYTES, RecordKind, Stage
+from gpadvisor.store.load import load_profile
 
 IMAGE = tiny_cubin({"add": [("add_helper", 64)], "mul": [], "shared_device": []})
 REASONS = [

@@ -11,7 +11,7 @@ from tests.ncu_writer import LaunchSpec, write_report
 from tests.tiny_cubin import tiny_cubin
 
 from gpadvisor.errors import ProfileFormatError
-from gpadvisor.store import load_bytes
+from gpadvisor.store.load import load_bytes
 from gpadvisor.store.ncu import container
 
 REPORT = write_report(

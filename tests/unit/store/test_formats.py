@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gpadvisor.errors import ProfileFormatError
-from gpadvisor.store import load_bytes, load_profile
+from gpadvisor.store.load import load_bytes, load_profile
 
 
 def _zip() -> bytes:

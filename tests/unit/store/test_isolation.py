@@ -8,13 +8,15 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.isolated import read_isolated
 from tests.ncu_writer import LaunchSpec, RuleSpec, write_report
 from tests.profile_values import assert_same_profile
 from tests.tiny_cubin import tiny_cubin
 
 from gpadvisor.errors import CancelledError, ProfileError, ProfileFormatError
 from gpadvisor.sandbox import children
-from gpadvisor.store import load_profile, load_profile_isolated, write_snapshot
+from gpadvisor.store.load import load_profile
+from gpadvisor.store.snapshot import write_snapshot
 
 SPEC = LaunchSpec(
     kernel="k",
@@ -41,10 +43,10 @@ def child(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_same_profile_as_in_this_process(report: Path, tmp_path: Path) -> None:
     profile = load_profile(report)
-    assert_same_profile(load_profile_isolated(report), profile)
+    assert_same_profile(read_isolated(report), profile)
     snapshot = tmp_path / "run.gpadvisor"
     write_snapshot(profile, snapshot)
-    assert_same_profile(load_profile_isolated(snapshot), profile)
+    assert_same_profile(read_isolated(snapshot), profile)
 
 
 def test_the_same_error_as_in_this_process(report: Path) -> None:
@@ -52,13 +54,13 @@ def test_the_same_error_as_in_this_process(report: Path) -> None:
     with pytest.raises(ProfileFormatError) as direct:
         load_profile(report)
     with pytest.raises(ProfileFormatError) as isolated:
-        load_profile_isolated(report)
+        read_isolated(report)
     assert str(isolated.value) == str(direct.value)
 
 
 def test_a_relative_path_is_taken_from_here(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(report.parent)
-    assert load_profile_isolated(Path(report.name)).kernels[0].total_samples == 5
+    assert read_isolated(Path(report.name)).kernels[0].total_samples == 5
 
 
 def test_the_users_environment_does_not_reach_the_child(
@@ -67,20 +69,20 @@ def test_the_users_environment_does_not_reach_the_child(
     (tmp_path / "numpy.py").write_text("raise SystemExit('planted')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert load_profile_isolated(report).kernels[0].total_samples == 5
+    assert read_isolated(report).kernels[0].total_samples == 5
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals")
 def test_a_crash_is_a_sentence(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     child("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", monkeypatch)
     with pytest.raises(ProfileFormatError, match=r"ended by signal SIGSEGV.*damaged"):
-        load_profile_isolated(report)
+        read_isolated(report)
 
 
 def test_a_hang_is_stopped(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     child("import time; time.sleep(60)", monkeypatch)
     with pytest.raises(ProfileFormatError, match=r"longer than its time limit.*0\.3 s"):
-        load_profile_isolated(report, timeout_seconds=0.3)
+        read_isolated(report, timeout_seconds=0.3)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -95,7 +97,7 @@ def test_children_of_the_child_are_stopped_too(
         monkeypatch,
     )
     with pytest.raises(CancelledError):
-        load_profile_isolated(report, cancelled=lambda: noted.is_file() and bool(noted.read_text()))
+        read_isolated(report, cancelled=lambda: noted.is_file() and bool(noted.read_text()))
     pid = int(noted.read_text())
     for _ in range(200):
         if _state(pid) in {"gone", "Z"}:
@@ -114,7 +116,7 @@ def _state(pid: int) -> str:
 def test_cancelling(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     child("import time; time.sleep(60)", monkeypatch)
     with pytest.raises(CancelledError, match="stopped as asked"):
-        load_profile_isolated(report, cancelled=lambda: True)
+        read_isolated(report, cancelled=lambda: True)
 
 
 @pytest.mark.parametrize(
@@ -131,18 +133,18 @@ def test_an_unfinished_or_wrong_answer_is_not_believed(
 ) -> None:
     child(code, monkeypatch)
     with pytest.raises(ProfileFormatError, match="process that read"):
-        load_profile_isolated(report)
+        read_isolated(report)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the address space is limited on Linux")
 def test_memory_is_limited(report: Path) -> None:
     with pytest.raises(ProfileFormatError, match="GiB"):
-        load_profile_isolated(report, memory_bytes=60 << 20)
+        read_isolated(report, memory_bytes=60 << 20)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ProfileFormatError, match="does not exist"):
-        load_profile_isolated(tmp_path / "absent.ncu-rep")
+        read_isolated(tmp_path / "absent.ncu-rep")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of file sizes on Windows")
@@ -155,4 +157,4 @@ def test_a_full_folder_for_temporary_files_is_named(report: Path, monkeypatch: p
     )
     child(code, monkeypatch)
     with pytest.raises(ProfileError, match=r"cannot hold its parts \(File too large\); make room there"):
-        load_profile_isolated(report)
+        read_isolated(report)

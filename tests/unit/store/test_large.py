@@ -7,10 +7,11 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+from tests.isolated import read_isolated
 from tests.ncu_writer import LaunchSpec, write_report
 from tests.tiny_cubin import tiny_cubin
 
-from gpadvisor.store import load_bytes, load_profile_isolated
+from gpadvisor.store.load import load_bytes
 
 ROWS = 500
 
@@ -59,6 +60,6 @@ def test_two_gigabytes(tmp_path: Path) -> None:
         stream.write(begin)
         for _ in range(times):
             stream.write(body)
-    profile = load_profile_isolated(path, timeout_seconds=read_seconds(path))
+    profile = read_isolated(path, timeout_seconds=read_seconds(path))
     one = load_bytes(begin + body).kernels[0].total_samples
     assert [kernel.total_samples for kernel in profile.kernels] == [one] * times

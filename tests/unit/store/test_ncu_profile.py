@@ -24,7 +24,7 @@ from gpadvisor.errors import ProfileFormatError
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import EXTERNAL, Evidence, KernelProfile
 from gpadvisor.model.stalls import StallClass
-from gpadvisor.store import load_bytes
+from gpadvisor.store.load import load_bytes
 from gpadvisor.store.ncu import wire
 
 CUBIN = tiny_cubin({"first": [("helper", 64)], "second": [("helper", 96)]})

@@ -15,7 +15,7 @@ from tests.tiny_cubin import tiny_cubin
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import KernelProfile, Profile
-from gpadvisor.store import load_bytes
+from gpadvisor.store.load import load_bytes
 from gpadvisor.store.parts import put_together, take_apart
 
 SPEC = LaunchSpec(

@@ -21,8 +21,8 @@ from gpadvisor.cubin import read_cubin, section_lines
 from gpadvisor.errors import ProfileError
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import LaunchPath, Profile, RuleResult
-from gpadvisor.store import load_bytes, load_profile, write_snapshot
-from gpadvisor.store.snapshot import snapshot_bytes
+from gpadvisor.store.load import load_bytes, load_profile
+from gpadvisor.store.snapshot import snapshot_bytes, write_snapshot
 from gpadvisor.store.snapshot.line_paths import Placeholders
 from gpadvisor.store.snapshot.redaction import redacted
 from gpadvisor.toolchain import find_tools

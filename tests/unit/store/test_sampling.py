@@ -12,7 +12,7 @@ from tests.tiny_cubin import tiny_cubin
 
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import KernelProfile
-from gpadvisor.store import load_bytes
+from gpadvisor.store.load import load_bytes
 
 SPEC = LaunchSpec(
     kernel="k",

@@ -22,7 +22,9 @@ from tests.tiny_cubin import tiny_cubin
 
 from gpadvisor.errors import ProfileError, ProfileFormatError
 from gpadvisor.model.profile import Profile
-from gpadvisor.store import export_snapshot, load_bytes, load_profile, snapshot, write_snapshot
+from gpadvisor.store import snapshot
+from gpadvisor.store.load import load_bytes, load_profile
+from gpadvisor.store.snapshot import export_snapshot, write_snapshot
 
 CUBIN = tiny_cubin({"k": [], "other": []})
 SPEC = LaunchSpec(

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.gpuperf import HongKim, Printed, gpuperf, hong_kim
 from tests.optimizer_values import Row, context_of, listing
+from tests.schemas import published_schema
 
 from gpadvisor.advice.evaluate import EstimatedMatch
 from gpadvisor.errors import ProfileMismatchError
@@ -27,7 +28,7 @@ from gpadvisor.pipeline.limits import EstimateLimits, within_limits
 from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.views.potential.adapted import parts
 from gpadvisor.views.potential.build import potential
-from gpadvisor.views.potential.formats import potential_schema, render_json, render_text, shares
+from gpadvisor.views.potential.formats import render_json, render_text, shares
 from gpadvisor.views.potential.model import Benefit, ModelInputs, Potential, Promise, ShownPotential
 from gpadvisor.views.potential.words import GPUPERF, sentences
 
@@ -318,7 +319,7 @@ def test_text_and_json_have_the_same_shares() -> None:
     text = render_text([shown], ["other: no counts"], width=80)
     assert max(len(line) for line in text.splitlines()) <= 80
     document = json.loads(render_json([shown], []))
-    jsonschema.Draft202012Validator(json.loads(potential_schema())).validate(document)
+    jsonschema.Draft202012Validator(published_schema("views.potential", "potential")).validate(document)
     one = document["kernels"][0]
     shared = sum(entry["cycles"] for entry in one["benefits"].values())
     assert shared + one["parts"]["ideal_compute"] + one["parts"]["ideal_memory"] + one[

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.optimizer_values import Row, context_of, listing
+from tests.schemas import published_schema
 
 from gpadvisor.advice import NO_THRESHOLDS, advise_kernel
 from gpadvisor.advice.evaluate import EstimatedMatch
@@ -28,7 +29,7 @@ from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.views.roofline.accesses import no_conflict, stride_1
 from gpadvisor.views.roofline.advice import Proposal, caps, follows, left_alone
 from gpadvisor.views.roofline.build import measured_roofline, roofline
-from gpadvisor.views.roofline.formats import render_csv, render_json, roofline_schema
+from gpadvisor.views.roofline.formats import render_csv, render_json
 from gpadvisor.views.roofline.model import Basis, CeilingKind, Figure, Level, RegionKind, Roofline, WallKind
 from gpadvisor.views.roofline.shown import ShownKernel
 from gpadvisor.views.roofline.svg import render_svg
@@ -458,7 +459,7 @@ def test_a_ceiling_is_of_a_change_that_leaves_its_load_as_it_is() -> None:
 def test_json_is_what_its_schema_says_and_csv_has_every_row() -> None:
     shown = ShownKernel(roofline=made(), proposals=(proposal("A", 2.0),), time_share=0.5)
     document = json.loads(render_json([shown], ["b has no counts"]))
-    jsonschema.Draft202012Validator(json.loads(roofline_schema())).validate(document)
+    jsonschema.Draft202012Validator(published_schema("views.roofline", "roofline")).validate(document)
     rows = list(csv.DictReader(io.StringIO(render_csv([shown]))))
     assert (
         sum(float(row["transactions"]) for row in rows if row["row"] == "access to global memory")

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 
-from gpadvisor import store
 from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import LAUNCHES, Profile
@@ -20,6 +19,7 @@ from gpadvisor.pipeline.time_coverage import coverage_sentence, unknown_coverage
 from gpadvisor.profiler.collect.ranks import JobRank
 from gpadvisor.profiler.doctor import Ladder
 from gpadvisor.sandbox.application import Ending
+from gpadvisor.store.snapshot import write_snapshot
 
 
 class Collector(Enum):
@@ -144,7 +144,7 @@ def _write(profile: Profile, target: Path, settings: Settings, progress: Say) ->
     listings, problems = disassemble_all(profile, settings, progress)
     profile = replace(profile, disassemblies={**profile.disassemblies, **listings})
     progress(f"writing {target.name}")
-    store.write_snapshot(profile, target)
+    write_snapshot(profile, target)
     sentence = coverage_sentence(profile)
     notes = [problem.message for problem in (*profile.problems, *problems)]
     return tuple(dict.fromkeys([*notes, sentence] if sentence is not None else notes))

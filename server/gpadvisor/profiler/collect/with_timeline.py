@@ -13,7 +13,7 @@ from gpadvisor.errors import GpadvisorError
 from gpadvisor.profiler.collect.run import Profiled, ProfileRequest, Say
 from gpadvisor.profiler.cupti import CollectOptions, SamplingMode, collect
 from gpadvisor.sandbox.application import Ending
-from gpadvisor.store import load_profile
+from gpadvisor.store.load import load_profile
 from gpadvisor.store.timeline.recorded import read_recorded, recorded_notes
 from gpadvisor.store.timeline.stored import write_with_timeline
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from gpadvisor import store
 from gpadvisor.errors import ProfileError, ToolFailedError, UsageError
 from gpadvisor.files import cache_folder
 from gpadvisor.model.profile import Device, Profile
@@ -25,6 +24,8 @@ from gpadvisor.profiler.cupti.devices import visible_devices
 from gpadvisor.profiler.cupti.discovery import find_cupti
 from gpadvisor.profiler.cupti.options import CollectOptions
 from gpadvisor.store.collection import summarize_collection
+from gpadvisor.store.load import load_profile
+from gpadvisor.store.snapshot import write_snapshot
 
 _FOLDER: Final = "gpadvisor-in-process-"
 
@@ -83,7 +84,7 @@ class ProcessSession:
         if self.path is None or self._library is not None:
             raise ProfileError("the profile is there when the with block has ended; read it after that")
         if self._profile is None:
-            self._profile = store.load_profile(self.path)
+            self._profile = load_profile(self.path)
         return self._profile
 
     @property
@@ -98,7 +99,7 @@ class ProcessSession:
 
     def save(self, path: str | Path) -> Path:
         """Write a snapshot that every command of gpadvisor reads."""
-        store.write_snapshot(self.profile, Path(path))
+        write_snapshot(self.profile, Path(path))
         return Path(path)
 
     def _why_not(self) -> str:

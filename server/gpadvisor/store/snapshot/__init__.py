@@ -132,7 +132,7 @@ def _devices(kernels: list[Document]) -> list[str]:
 
 
 def read_snapshot(data: bytes) -> Profile:
-    """Read a snapshot in this process; snapshots from others go through ``load_profile_isolated``."""
+    """Read a snapshot in this process; snapshots from others go through ``isolation.being_read``."""
     members = _members(data)
     manifest = _parsed(members.pop(MANIFEST, None))
     missing = [name for name in SCHEMAS if f"{name}.parquet" not in members]

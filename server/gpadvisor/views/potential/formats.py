@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import fields
-from importlib.resources import files
 from typing import Final
 
 from gpadvisor.model.figures import percent
@@ -20,11 +19,6 @@ from gpadvisor.views.potential.words import WHAT, at_most, lowered, promise_of, 
 SCHEMA: Final = "gpadvisor.potential/1"
 _INDENT: Final = 2
 _BAR: Final = 50
-
-
-def potential_schema() -> str:
-    """The JSON Schema of what ``render_json`` writes."""
-    return files(__package__).joinpath("potential.schema.json").read_text(encoding="utf-8")
 
 
 def render_text(potentials: Sequence[ShownPotential], missing: Sequence[str], *, width: int) -> str:

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from importlib.resources import files
 from typing import Final
 
 from gpadvisor.report.words import csv_cell
@@ -25,11 +24,6 @@ _COLUMNS: Final = (
     "per_instruction", "fewest", "gips", "gips_low", "gips_high", "use", "samples", "active_lanes",
     "predicated_lanes", "source",
 )  # fmt: skip
-
-
-def roofline_schema() -> str:
-    """The JSON Schema of what ``render_json`` writes."""
-    return files(__package__).joinpath("roofline.schema.json").read_text(encoding="utf-8")
 
 
 def render_json(kernels: Sequence[ShownKernel], missing: Sequence[str]) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Final
 
 import numpy as np
@@ -15,11 +14,6 @@ from gpadvisor.views.tree.formula import Formula
 from gpadvisor.views.tree.model import NO_ROW, CallTree, TreeRow, Values
 
 SCHEMA: Final = "gpadvisor.tree/1"
-
-
-def tree_schema() -> str:
-    """The JSON Schema of what ``render_json`` writes."""
-    return files(__package__).joinpath("tree.schema.json").read_text(encoding="utf-8")
 
 
 def render_json(tree: CallTree, metrics: Sequence[Formula], missing: Sequence[str]) -> str:
