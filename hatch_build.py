@@ -25,9 +25,7 @@ class CompiledModules(BuildHookInterface):
 
     def dependencies(self) -> list[str]:
         """What the build needs: nothing for the pure wheel."""
-        return (
-            ["mypy>=2.4,<3", "setuptools>=80", "numpy", "demangle>=0.6,<1", "rustworkx"] if _wanted() else []
-        )
+        return ["mypy>=2.4,<3", "setuptools>=80", "numpy", "demangle>=0.6,<1"] if _wanted() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and put the results beside their sources."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import rustworkx as rx
+import networkx as nx
 
 
 def reverse_postorder(successors: Sequence[Sequence[int]], entry: int = 0) -> list[int]:
@@ -51,9 +51,11 @@ def immediate_dominators(order: Sequence[int], predecessors: Sequence[Sequence[i
         predecessors: of each node.
     """
     reached = set(order)
-    edges = [(above, node) for node in order for above in predecessors[node] if above in reached]
+    graph = nx.DiGraph()
+    graph.add_nodes_from(order)
+    graph.add_edges_from((above, node) for node in order for above in predecessors[node] if above in reached)
     result: list[int | None] = [None] * len(predecessors)
-    for node, above in rx.immediate_dominators(_graph(len(predecessors), edges), order[0]).items():
+    for node, above in nx.immediate_dominators(graph, order[0]).items():
         if node != order[0]:
             result[node] = above
     return result
@@ -74,14 +76,7 @@ def post_dominators(successors: Sequence[Sequence[int]]) -> list[int | None]:
 
 def strongly_connected(nodes: Sequence[int], successors: dict[int, list[int]]) -> list[list[int]]:
     """The strongly connected components, single nodes included, each before those that lead to it."""
-    position = {node: at for at, node in enumerate(nodes)}
-    edges = [(at, position[target]) for node, at in position.items() for target in successors[node]]
-    components = rx.strongly_connected_components(_graph(len(nodes), edges))
-    return [[nodes[at] for at in component] for component in components]
-
-
-def _graph(nodes: int, edges: list[tuple[int, int]]) -> rx.PyDiGraph[None, None]:
-    graph: rx.PyDiGraph[None, None] = rx.PyDiGraph()
-    graph.add_nodes_from([None] * nodes)
-    graph.add_edges_from_no_data(edges)
-    return graph
+    graph = nx.DiGraph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from((node, target) for node in nodes for target in successors[node])
+    return [list(component) for component in nx.strongly_connected_components(graph)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("numpy", "rustworkx", "duckdb", "elftools", "tree_sitter", "zstandard", "cuda", "ncu_report")
+HEAVY = ("numpy", "networkx", "duckdb", "elftools", "tree_sitter", "zstandard", "cuda", "ncu_report")
 """Packages that only an analysis needs; each costs tens of milliseconds."""
 ANALYSIS = tuple(
     f"gpadvisor.{name}"

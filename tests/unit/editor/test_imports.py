@@ -14,7 +14,7 @@ _MODULES = (
     "place.placing",
 )
 _HEAVY = (
-    "rustworkx",
+    "networkx",
     "duckdb",
     "tree_sitter",
     "numba",

@@ -287,18 +287,12 @@ def _programs(connection: Any, kernels: Sequence[Document]) -> int:
     ).fetchall()
     if len(together) < 2:
         return len(together)
-    import rustworkx as rx  # noqa: PLC0415 few sums need it
+    import networkx as nx  # noqa: PLC0415 a heavy import that most sums do not need
 
-    names: dict[str, int] = {}
-    graph = rx.PyGraph[None, None]()
-    graph.extend_from_edge_list(
-        [
-            (group, len(together) + names.setdefault(kernels[k]["launch"]["kernel"], len(names)))
-            for group, (ks,) in enumerate(together)
-            for k in ks
-        ]
-    )
-    return rx.number_connected_components(graph)
+    names = nx.Graph()
+    for (ks,) in together:
+        nx.add_path(names, [kernels[k]["launch"]["kernel"] for k in ks])
+    return int(nx.number_connected_components(names))
 
 
 def _builds(kernels: Sequence[Document]) -> list[str]:

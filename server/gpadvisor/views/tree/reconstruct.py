@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpadvisor.graphs import strongly_connected
+import networkx as nx
+
 from gpadvisor.model.kind import Kind
 
 MAX_NODES: Final = 20_000
@@ -109,19 +110,20 @@ class _Circles:
     """Functions that call each other in circles as one node, every other function as one by itself."""
 
     of: list[int]  # node of each function
-    members: list[tuple[int, ...]]  # of each node, callees first
+    members: list[tuple[int, ...]]
+    order: list[int]  # callers first
 
 
 def _circles(functions: int, edges: Sequence[CallEdge]) -> _Circles:
-    callees: dict[int, list[int]] = {function: [] for function in range(functions)}
-    for edge in edges:
-        callees[edge.caller].append(edge.callee)
-    members = [tuple(sorted(circle)) for circle in strongly_connected(range(functions), callees)]
-    of = [0] * functions
-    for node, circle in enumerate(members):
-        for function in circle:
-            of[function] = node
-    return _Circles(of, members)
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(functions))
+    graph.add_edges_from((edge.caller, edge.callee) for edge in edges)
+    joined = nx.condensation(graph)
+    return _Circles(
+        of=[joined.graph["mapping"][function] for function in range(functions)],
+        members=[tuple(sorted(joined.nodes[node]["members"])) for node in range(len(joined))],
+        order=list(nx.topological_sort(joined)),
+    )
 
 
 def _give_weight(
@@ -186,7 +188,7 @@ def _split(
     for index, caller, callee in crossing:
         calls[caller].append((index, callee, weights[index] / into[callee]))
     below = [sum(costs[member] for member in members) for members in circles.members]
-    for node in range(len(below)):
+    for node in reversed(circles.order):
         below[node] += sum(share * below[callee] for _, callee, share in calls[node])
     return below, [[call for call in of_function if below[call[1]] > 0] for of_function in calls]
 
@@ -202,8 +204,7 @@ def _places(
     """The places, costliest first, and the number of calls that were followed."""
     called = {callee for call in calls for _, callee, _ in call}
     heap: list[tuple[float, int, int, ContextPlace]] = []
-    callers_first = range(len(below) - 1, -1, -1)
-    for node in callers_first:
+    for node in circles.order:
         entry = Arrival.KERNEL if node == root else Arrival.UNKNOWN
         if node == root or (below[node] > 0 and node not in called):
             urgency = -math.inf if node == root else -below[node]
@@ -228,7 +229,7 @@ def _places(
     further = [0.0] * len(below)
     for _, _, node, place in heap:
         further[node] += place.factor
-    for node in callers_first if heap else ():
+    for node in circles.order if heap else ():
         if further[node] > 0:
             places.append(ContextPlace(circles.members[node], further[node], Arrival.FURTHER))
             for _, callee, share in calls[node]:
