@@ -77,6 +77,7 @@ class Workers:
         self._tasks: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(_MOST_CHILDREN, thread_name_prefix="gpadvisor-child")
         self._closed = False
+        self._is_adding = False  # a spare one
         self.warm_up: dict[str, Any] | None = None
         """Arguments of the job that a new worker does first, so that later ones find its results."""
 
@@ -105,7 +106,8 @@ class Workers:
 
     def keep_spare(self) -> None:
         """Have a worker ready before it is needed."""
-        if not self._idle and not self._closed:
+        if not self._idle and not self._is_adding and not self._closed:
+            self._is_adding = True
             self._later(self._add_spare())
 
     async def run(
@@ -217,11 +219,15 @@ class Workers:
         await self._end(worker)
 
     async def _add_spare(self) -> None:
-        with contextlib.suppress(WorkerError):
+        try:
             worker = await self._start()
-            if self._idle or self._closed:
-                await self._end(worker)
-                return
+        except WorkerError:
+            return
+        finally:
+            self._is_adding = False
+        if self._idle or self._closed:
+            await self._end(worker)
+        else:
             self._idle.append(worker)
 
     async def _start(self) -> _Worker:

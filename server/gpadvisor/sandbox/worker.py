@@ -77,12 +77,11 @@ def _close_standard_input() -> None:
 
 
 def _serve(server: _Server, jobs: queue.SimpleQueue[Any], text: str) -> int:
+    # What is imported lives as long as the process; going through it again and again costs time.
+    gc.set_threshold(200_000, 20, 100)
     module, _, name = text.partition(":")
     table: Mapping[str, Job] = getattr(import_module(module), name)
-
-    # What is there now lives as long as the process; going through it again and again costs time.
     gc.freeze()
-    gc.set_threshold(200_000, 20, 100)
     signal.signal(signal.SIGTERM, _stop)
     server.send({"ready": os.getpid()})
     while True:

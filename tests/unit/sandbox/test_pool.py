@@ -252,6 +252,8 @@ async def test_what_is_wanted_most_when_a_worker_is_free_is_next() -> None:
 async def test_a_spare_is_there_before_it_is_needed() -> None:
     async with pool() as one:
         one.keep_spare()
+        one.keep_spare()
+        assert len(one._tasks) == 1, "one is being started"
         end = time.monotonic() + 60
         while not one._idle and time.monotonic() < end:
             await asyncio.sleep(0.02)
