@@ -139,5 +139,5 @@ async def test_the_lens_of_a_known_report_costs_little_more_than_the_types_of_th
     tmp_path: Path,
 ) -> None:
     """With every import of the server and what a worker has begun by then."""
-    _, _, ratio = await first_lens(tmp_path, 5)
+    _, _, ratio = await first_lens(tmp_path, 3)
     assert ratio < 4

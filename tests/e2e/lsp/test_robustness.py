@@ -131,38 +131,39 @@ def test_requests_that_are_none_are_answered(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("command", "arguments"),
-    [
-        ("applyFix", None),
-        ("applyFix", ["x", 5]),
-        ("checkFix", []),
-        ("importProfile", ["\ud800"]),
-        ("analyzeFile", [{}]),
-        ("modelFile", ["file:///\ud800.cu"]),
-        ("selectKernel", [None]),
-        ("profile", []),
-    ],
-)
-def test_wrong_words_of_a_command_are_refused_in_a_sentence(
-    tmp_path: Path, command: str, arguments: object
-) -> None:
-    asked = {"command": f"gpadvisor.server.{command}", "arguments": arguments}
-    sent = (
-        message("initialize", TRUSTING, 1)
-        + message("initialized", {})
-        + message("workspace/executeCommand", asked, 2)
-        + message("shutdown", None, 3)
-        + message("exit", None)
+def test_wrong_words_of_a_command_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    asked: dict[int, tuple[str, object]] = dict(
+        enumerate(
+            (
+                ("applyFix", None),
+                ("applyFix", ["x", 5]),
+                ("checkFix", []),
+                ("importProfile", ["\ud800"]),
+                ("analyzeFile", [{}]),
+                ("modelFile", ["file:///\ud800.cu"]),
+                ("selectKernel", [None]),
+                ("profile", []),
+            ),
+            start=10,
+        )
     )
+    sent = message("initialize", TRUSTING, 1) + message("initialized", {})
+    for number, (command, arguments) in asked.items():
+        words = {"command": f"gpadvisor.server.{command}", "arguments": arguments}
+        sent += message("workspace/executeCommand", words, number)
+    sent += message("shutdown", None, 3) + message("exit", None)
     done = subprocess.run(
         SERVER, input=sent, capture_output=True, timeout=PATIENCE_SECONDS, check=False, cwd=tmp_path
     )
-    (answer,) = (one for one in messages(done.stdout) if one.get("id") == 2 and "method" not in one)
-    error = answer["error"]
-    assert isinstance(error, dict)
-    assert error["code"] in {-32602, -32803}
-    assert "traceback" not in json.dumps(answer).lower()
+    answers = {
+        one["id"]: one for one in messages(done.stdout) if one.get("id") in asked and "method" not in one
+    }
+    assert answers.keys() == asked.keys()
+    for number, answer in answers.items():
+        error = answer["error"]
+        assert isinstance(error, dict)
+        assert error["code"] in {-32602, -32803}, asked[number]
+        assert "traceback" not in json.dumps(answer).lower()
     assert "Traceback" not in done.stderr.decode()
 
 
