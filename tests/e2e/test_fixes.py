@@ -70,6 +70,14 @@ __global__ void k(float* x) {
 }
 void run(float* x, int n) { k<<<n / kThreads, kThreads>>>(x); }
 """
+BETWEEN = """\
+__global__ void k(const int* keys, int* found, int w) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (keys[i] <= w && keys[i + 1] > w) {
+        found[0] = i;
+    }
+}
+"""
 KEPT = (Remedy.KEEP_ELEMENT,)
 SPILL = """\
 __global__ void __launch_bounds__(1024) k(const float* x, float* y, int n) {
@@ -172,10 +180,14 @@ def test_an_exact_comparison_changes_no_value(source: Callable[[str], Path]) -> 
         (ALIAS, finding("GPA202", 4), "restrict", None, PatternState.GONE),
         (SUM, finding("GPA202", 4, remedies=KEPT), "keep_element", None, PatternState.GONE),
         (SUM, finding("GPA106", 4, remedies=KEPT), "keep_element", None, PatternState.GONE),
+        (
+            *(BETWEEN, finding("GPA202", 3, remedies=(Remedy.BOTH_SIDES,)), "both_sides"),
+            *(None, PatternState.FEWER),
+        ),
         (SPILL, finding("GPA101", 7), "launch_bounds", LaunchFacts(block_threads=128), PatternState.GONE),
         (BLOCK, finding("GPA302", 2), "block_size", LaunchFacts(threads_new=512), PatternState.UNKNOWN),
     ],
-    ids=["reciprocal", "restrict", "kept", "stored", "launch_bounds", "block_size"],
+    ids=["reciprocal", "restrict", "kept", "stored", "both", "launch_bounds", "block_size"],
 )
 def test_each_kind(
     source: Callable[[str], Path],

@@ -38,7 +38,7 @@ class WhatIf(Kind):
 
     NOT = "not"
     EDITED = "edited"  # the quick fix or the flag is compiled
-    KEPT = "kept"  # the same, of the quick fix that keeps an element in a register, where that is the advice
+    ITS_EDIT = "its edit"  # the same, where the advice is one of those whose quick fix says all of it
     NO_BARRIERS = "no barriers"  # nobody waits at barriers
 
 

@@ -19,6 +19,7 @@ _PARAMETER: Final = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 _VARIABLE: Final = "c[0x3]["
 """Of a ``__constant__`` variable of the program."""
 _ADDRESS: Final = re.compile(r"\[([^\[\]]*R\d[^\[\]]*)\]")
+_OFFSET: Final = re.compile(r"\+?(-?0x[0-9a-f]+)$")
 _REGISTER: Final = re.compile(r"\bU?R\d+")
 _BUT_THE_SUMMAND: Final = re.compile(r"^.*,(?=[^,]*$)")
 """Of a wide multiply-add all operands but the last, which is the address that an offset is added to."""
@@ -44,14 +45,23 @@ def same_pointer(function: Function, first: int, second: int) -> bool:
 
 def same_element(function: Function, first: int, second: int) -> bool:
     """Whether two accesses go to one address: made of the same registers, which nothing writes in between."""
+    return bytes_apart(function, first, second) == 0
+
+
+def bytes_apart(function: Function, first: int, second: int) -> int | None:
+    """How far behind one access another one goes, by the same registers; None where that is not known."""
     brackets = [_ADDRESS.findall(function.instructions[access].operands) for access in (first, second)]
-    if not all(brackets) or len({found[-1].replace(".reuse", "") for found in brackets}) > 1:
-        return False
+    if not all(brackets):
+        return None
+    addresses = [found[-1].replace(".reuse", "") for found in brackets]
+    if len({_OFFSET.sub("", address) for address in addresses}) > 1:
+        return None
     reaching = function.reaching
-    return all(
-        reaching.definitions(first, register) == reaching.definitions(second, register)
-        for register in address_registers(function, first)
-    )
+    for register in address_registers(function, first):
+        if reaching.definitions(first, register) != reaching.definitions(second, register):
+            return None
+    begin, end = (int(match[1], 16) if (match := _OFFSET.search(text)) else 0 for text in addresses)
+    return end - begin
 
 
 def is_pointer_from_memory(function: Function, access: int) -> bool:

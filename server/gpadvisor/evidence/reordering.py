@@ -3,18 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from gpadvisor.evidence.accesses import DEVICE_SPACES, is_ordered, is_shared
 from gpadvisor.evidence.accumulators import is_recurrence, kept_in_memory
-from gpadvisor.evidence.arrays import address_registers, is_pointer_from_memory, same_array, same_pointer
+from gpadvisor.evidence.arrays import (
+    address_registers,
+    bytes_apart,
+    is_pointer_from_memory,
+    same_array,
+    same_pointer,
+)
 from gpadvisor.evidence.library_code import in_library_loop
 from gpadvisor.evidence.loops import every_pass, loop_facts
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe, Register
 from gpadvisor.model.kind import Kind
+from gpadvisor.model.machine import LINE_BYTES
 from gpadvisor.model.program import Function
+from gpadvisor.model.stalls import StallClass
 
 _FENCES: Final = frozenset(
     {
@@ -34,6 +42,12 @@ _LEAVES: Final = frozenset(
 )
 _WARP_FENCES: Final = frozenset({"WARPSYNC"})
 _ARITHMETIC: Final = frozenset({Pipe.FMA, Pipe.FP64, Pipe.FP16, Pipe.TENSOR})
+COVERING: Final = {
+    # Instructions between def and use that cover most of the latency with a few warps per scheduler.
+    StallClass.MEMORY: 40,
+    StallClass.EXECUTION: 12,
+    StallClass.FIXED_LATENCY: 4,
+}
 _AT_ONCE: Final = 3
 """A load used within so many instructions is used immediately."""
 _WRITES: Final = frozenset({OpcodeClass.STORE, OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
@@ -54,6 +68,7 @@ class Cure(Kind):
 
     NO_ALIAS = "no alias"  # say that a store does not write what is loaded
     BEFORE_BARRIER = "before the barrier"
+    BEFORE_CONDITION = "before the condition"  # with the neighbour that decides whether it is loaded
     ONE_AHEAD = "a pass ahead"  # load one pass of the loop ahead
     ATOMIC = "atomic"
     IN_REGISTER = "in a register"  # what each pass writes to one place
@@ -162,6 +177,8 @@ def cure_of(function: Function, definition: int, use: int, room: Room, distance:
         return None
     if store_behind(function, definition, use, distance) is not None:
         return Cure.LATE_STORE
+    if neighbour_that_decides(function, definition) is not None:
+        return Cure.BEFORE_CONDITION
     if room.obstacle is None:  # it could start a pass ahead
         return Cure.ONE_AHEAD if room.slots >= distance and _begins_pass(function, definition) else None
     if room.obstacle_index is None:
@@ -173,6 +190,45 @@ def cure_of(function: Function, definition: int, use: int, room: Room, distance:
         return None if same or nameless or _has_cache_hint(instruction) else Cure.NO_ALIAS
     held = function.instructions[room.obstacle_index].info.opclass
     return Cure.BEFORE_BARRIER if held is OpcodeClass.BARRIER else None
+
+
+def neighbour_that_decides(function: Function, load: int) -> int | None:
+    """The load before a condition whose value decides whether this one is done, of the same line of memory.
+
+    The compiler keeps them apart, as the second may be of memory that must not be read.
+    """
+    block = function.blocks[function.block_of[load]]
+    at, begin, behind = load, block.start, range(0)
+    if function.instructions[load].guard is None and len(block.predecessors) == 1:
+        before = function.blocks[block.predecessors[0]]
+        at, begin, behind = before.end - 1, before.start, range(block.start, load)
+    guard, reaching = function.instructions[at].guard, function.reaching
+    if guard is None:
+        return None
+    for condition in reaching.definitions(at, guard.register):
+        for used in function.instructions[condition].uses:
+            for first in reaching.definitions(condition, used):
+                between = [*range(first + 1, at), *behind]
+                if begin <= first < condition and _loads_beside(function, first, load, between):
+                    return first
+    return None
+
+
+def _loads_beside(function: Function, first: int, load: int, between: Sequence[int]) -> bool:
+    """Whether a load may start with an earlier one, which brings the same line of memory."""
+    one, moved = function.instructions[first], function.instructions[load]
+    apart = bytes_apart(function, first, load)
+    if one.info.opclass is not OpcodeClass.LOAD or one.info.space not in DEVICE_SPACES:
+        return False
+    if function.innermost_loop(first) != function.innermost_loop(load):
+        return False  # what is needed once would be loaded in every pass
+    registers = set(address_registers(function, load))
+    passed = [function.instructions[index] for index in between]
+    held = any(
+        other.info.opclass in _FENCES or may_write(moved, other) or not registers.isdisjoint(other.defs)
+        for other in passed
+    )
+    return apart is not None and 0 < abs(apart) < LINE_BYTES and not held
 
 
 def store_behind(function: Function, definition: int, use: int, distance: int) -> tuple[int, int] | None:

@@ -12,6 +12,7 @@ class Remedy(Kind):
     IN_FLOAT = "in float"  # compute in single precision what is computed in doubles
     RESTRICT = "restrict"  # say that pointers do not overlap
     KEEP_ELEMENT = "keep element"  # an element in a variable, stored behind the loop
+    BOTH_SIDES = "both sides"  # of a condition are evaluated, so that what they read is loaded at once
     GRID_CONSTANT = "grid constant"  # a parameter that is read where it is passed, not copied
     SEVERAL_RESULTS = "several results"  # of a thread, so that it uses what it has loaded for all of them
     SHARED_ROWS = "shared rows"  # a warp for each row that a thread goes along now

@@ -139,11 +139,16 @@ def _finding(case: _Case, finding: EstimatedMatch) -> EstimatedMatch:
         changed = _removed_barriers(case, finding, estimate) or _barriers(case, finding, estimate)
     elif how is WhatIf.EDITED and (finding.match.actionable or finding.match.cure):
         changed = _edited(case, finding.code, estimate)
-    elif how is WhatIf.KEPT and Remedy.KEEP_ELEMENT in finding.match.remedies:
-        changed = _edited(case, finding.code, estimate, SiteKind.KEEP_ELEMENT)
+    elif how is WhatIf.ITS_EDIT:
+        kinds = [kind for remedy, kind in _EDITS.items() if remedy in finding.match.remedies]
+        changed = _edited(case, finding.code, estimate, kinds[0]) if kinds else None
     else:
         changed = None
     return finding if changed is None else replace(finding, estimate=changed)
+
+
+_EDITS: Final = {Remedy.KEEP_ELEMENT: SiteKind.KEEP_ELEMENT, Remedy.BOTH_SIDES: SiteKind.BOTH_SIDES}
+"""Of remedies that are simulated, where a rule has others as well."""
 
 
 def _estimate(estimate: Estimate, speedup: float, text: str, *, launch: bool = False) -> Estimate:

@@ -7,8 +7,9 @@ Latency samples of memory and execution dependencies, by loop or function. For e
 at how far the def could move up: to the instructions that make its address, to a barrier or call, to a
 store that may write what it reads, or to the start of its basic block; and at how much independent work
 follows the use. Suggested is only what a programmer can do and the compiler may not: to say that a store
-does not write what is loaded, to load before a barrier or a pass ahead, to aggregate an atomic, to keep
-an element in a register that each pass of a loop writes to memory, to store what is loaded for the next
+does not write what is loaded, to load before a barrier or a pass ahead, to load both neighbours of a
+condition `x[i] <= v && x[i + 1] > v` before it, to aggregate an atomic, to keep an element in a register that
+each pass of a loop writes to memory, to store what is loaded for the next
 pass to its buffer in shared memory behind the arithmetic of this one. All else is the compiler's schedule,
 and a note.
 
@@ -48,8 +49,9 @@ GPA Eqs. 4 and 5. Of what they hide, the expected value keeps the share that cou
 by the instructions that could stand between def and use, against the number that would cover the latency,
 times 0.8, the average of the kernels of the paper's Table III in which nothing stood in the way. Of an
 element that each pass writes to memory, all waits behind its stores count, whatever work there is: without
-the stores these loads wait at the same time. Of a load between two barriers, the waits at the second that are
-due to it shrink by the share that could move, too. Without samples only one pattern is named: a load in a
+the stores these loads wait at the same time, as neighbours do that are loaded before the condition on one of
+them. Of a load between two barriers, the waits at the second that are due to it shrink by the share that
+could move, too. Without samples only one pattern is named: a load in a
 loop, used at once, that a store which may alias holds back.
 """
 
@@ -66,13 +68,13 @@ from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.kept_elements import in_register
 from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.matched import matched_rows
+from gpadvisor.estimators.reordering_words import held_sites, kept_sites, static_advice, static_remedies
 from gpadvisor.evidence.accumulators import kept_in_memory
 from gpadvisor.evidence.launches import runs_once
 from gpadvisor.evidence.queries import (
     Rows,
     by_place,
     by_stall,
-    kernel_functions,
     latency,
     line_text,
     regions,
@@ -80,8 +82,16 @@ from gpadvisor.evidence.queries import (
     static_match,
     waits_to_hide,
 )
-from gpadvisor.evidence.reordering import Cure, Room, cure_of, held_loads, room_to_move, store_behind
-from gpadvisor.model.advice import Adjustment, Category, Estimate, Match, Rejection, StaticSite
+from gpadvisor.evidence.reordering import (
+    COVERING,
+    Cure,
+    Room,
+    cure_of,
+    neighbour_that_decides,
+    room_to_move,
+    store_behind,
+)
+from gpadvisor.model.advice import Adjustment, Category, Estimate, Match, Rejection
 from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass
 from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId
@@ -95,15 +105,13 @@ from gpadvisor.source.naming import name_pointers
 _CODE: Final = "GPA202"
 _CHECKED_ROWS: Final = 256
 """Heaviest pairs looked at one by one; the rest count as their mean."""
-_COVERING: Final = {
-    # Instructions between def and use that cover most of the latency with a few warps per scheduler.
-    StallClass.MEMORY: 40,
-    StallClass.EXECUTION: 12,
-    StallClass.FIXED_LATENCY: 4,
+_WAITED_FOR_AT_BARRIERS: Final = frozenset({Cure.BEFORE_BARRIER, Cure.BEFORE_CONDITION})
+"""Of these the waits of other warps at the next barrier shrink as well."""
+_REMEDIES: Final = {
+    Cure.NO_ALIAS: Remedy.RESTRICT,
+    Cure.IN_REGISTER: Remedy.KEEP_ELEMENT,
+    Cure.BEFORE_CONDITION: Remedy.BOTH_SIDES,
 }
-
-
-_REMEDIES: Final = {Cure.NO_ALIAS: Remedy.RESTRICT, Cure.IN_REGISTER: Remedy.KEEP_ELEMENT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +127,8 @@ class _Pair:
         """The share of its latency that other work can stand in for, or that is not waited for any more."""
         # With its stores gone the loads behind them start with those before them, and its own are not needed.
         # A late store has all of the arithmetic in front of it, which is as much as is wanted.
-        whole = self.cure in {Cure.IN_REGISTER, Cure.LATE_STORE}
+        # A load before the condition starts with the one that decides it, which is waited for anyway.
+        whole = self.cure in {Cure.IN_REGISTER, Cure.LATE_STORE, Cure.BEFORE_CONDITION}
         return 1.0 if whole else min(1.0, self.room.slots / self.wanted)
 
 
@@ -138,14 +147,14 @@ def _match(context: KernelContext) -> Match | Rejection:
         return static_match(
             _CODE,
             title="load held back by a store that may alias"
-            if _held_loads(context)
+            if held_sites(context)
             else "element of memory written in every pass of a loop",
-            advice=_static_advice(context),
-            cure=_static_advice(context),
-            sites=(*_held_loads(context), *_kept(context)),
+            advice=static_advice(context),
+            cure=static_advice(context),
+            sites=(*held_sites(context), *kept_sites(context)),
             missing="no global load in a loop is used at once and held back by nothing but a store that may "
             "alias, and no loop writes one element in every pass",
-            remedies=_static_remedies(context),
+            remedies=static_remedies(context),
         )
     blame = context.blame
     candidates = np.flatnonzero(waits_to_hide(blame, context.program))
@@ -179,13 +188,8 @@ def _match(context: KernelContext) -> Match | Rejection:
     )
 
 
-def _static_remedies(context: KernelContext) -> tuple[Remedy, ...]:
-    held, kept = _held_loads(context), _kept(context)
-    return tuple(remedy for sites, remedy in ((held, Remedy.RESTRICT), (kept, Remedy.KEEP_ELEMENT)) if sites)
-
-
 def _wanted(blame: Blame, row: int) -> int:
-    return _COVERING[blame.reasons[int(blame.rows.reason[row])].stall_class]
+    return COVERING[blame.reasons[int(blame.rows.reason[row])].stall_class]
 
 
 def _without_distant(blame: Blame, rows: Rows) -> tuple[Rows, Rows]:
@@ -291,6 +295,12 @@ def _words(context: KernelContext, blame: Blame, pairs: list[_Pair]) -> tuple[st
             f"arithmetic that ends at {work}, before the barrier at {barrier} (not if a thread reads its own "
             "ones before): the compiler may not, as that reads the same shared array."
         )
+    first = neighbour_that_decides(function, definition) if top.cure is Cure.BEFORE_CONDITION else None
+    if first is not None:
+        return text, (
+            f"load it together with the value of {line_text(function, first)}, before the condition on that "
+            "(not if there may be no such element): the compiler reads only what the condition asks for."
+        )
     if top.cure is Cure.BEFORE_BARRIER and top.room.obstacle_index is not None:
         place = line_text(function, top.room.obstacle_index)
         return text, f"load the value before the barrier at {place}, which the compiler may not do."
@@ -316,47 +326,6 @@ def _relation(blame: Blame, pair: _Pair) -> str:
     return "still reads a register that is overwritten by" if overwrites else "is used by"
 
 
-def _held_loads(context: KernelContext) -> tuple[StaticSite, ...]:
-    sites = []
-    for function in kernel_functions(context.program, context.kernel):
-        for load, use, store in held_loads(function, _COVERING[StallClass.MEMORY]):
-            apart = f"{use - load} instruction{'s' if use - load > 1 else ''}"
-            detail = (
-                f"{function.instructions[load].opcode} used {apart} later, behind the store of "
-                f"{line_text(function, store)}"
-            )
-            sites.append(StaticSite(function=function.id, index=load, detail=detail))
-    return tuple(sites)
-
-
-def _kept(context: KernelContext) -> tuple[StaticSite, ...]:
-    """Stores to an element that its loop could keep in a register, one for each line."""
-    sites: dict[str, StaticSite] = {}
-    for function in kernel_functions(context.program, context.kernel):
-        for index in sorted(kept_in_memory(function)):
-            if function.instructions[index].info.opclass is OpcodeClass.STORE:
-                detail = "element written in every pass of its loop"
-                site = StaticSite(function=function.id, index=index, detail=detail)
-                sites.setdefault(line_text(function, index), site)
-    return tuple(sites.values())
-
-
-def _static_advice(context: KernelContext) -> str:
-    parts = []
-    sites, static_sites = _held_loads(context), _kept(context)
-    if sites:
-        first = sites[0]
-        place = line_text(context.program.functions[first.function], first.index)
-        parts.append(
-            f"{terms.MARK_POINTERS.of(context.language, too='')}, so that the load at {place} may move ahead "
-            "of the store before it; else load into a local variable before the store."
-        )
-    if static_sites:
-        sentence = in_register(context.program.functions[static_sites[0].function], static_sites[0].index)
-        parts.append(f"{sentence[0].upper()}{sentence[1:]}")
-    return " ".join(parts)
-
-
 def _estimate(context: KernelContext, match: Match) -> Estimate:
     """Eq. 4; loads that stores to one element keep apart wait together without them, whatever else there is.
 
@@ -367,7 +336,7 @@ def _estimate(context: KernelContext, match: Match) -> Estimate:
     blame, rows = context.blame, matched_rows(match)
     pairs = _pairs(context, blame, rows)
     cure = _heaviest_cure(pairs)
-    if cure is Cure.BEFORE_BARRIER:
+    if cure in _WAITED_FOR_AT_BARRIERS:
         loads = {
             (FunctionId(number), index)
             for number, index in zip(
@@ -375,7 +344,8 @@ def _estimate(context: KernelContext, match: Match) -> Estimate:
             )
         }
         behind = by_stall(blame, {StallClass.SYNCHRONIZATION}) & by_place(blame, blame.rows.def_index, loads)
-        return latency_hiding(context, match, delayed=samples(blame, behind), room=_room(pairs))
+        beside = [latency(blame, rows)] * len(match.regions) if cure is Cure.BEFORE_CONDITION else []
+        return latency_hiding(context, match, beside, delayed=samples(blame, behind), room=_room(pairs))
     if cure is not Cure.IN_REGISTER:
         return latency_hiding(context, match)
     places = [(code.id, index) for code in context.program.functions for index in kept_in_memory(code)]
@@ -394,7 +364,7 @@ OPTIMIZER: Final = Optimizer(
     estimate=_estimate,
     document=__doc__ or "",
     optimized_only=True,
-    edits=(SiteKind.KEEP_ELEMENT, SiteKind.RESTRICT),
+    edits=(SiteKind.KEEP_ELEMENT, SiteKind.BOTH_SIDES, SiteKind.RESTRICT),
     naming=name_pointers,
-    what_if=WhatIf.KEPT,
+    what_if=WhatIf.ITS_EDIT,
 )

@@ -302,6 +302,18 @@ def test_an_element_is_kept_only_where_the_advice_is_to_store_it_behind_the_loop
     assert not offered(text, finding("GPA106", 3))
 
 
+def test_both_sides_are_evaluated_only_where_the_advice_is_to_load_both() -> None:
+    text = "__global__ void k(const int* x, int* y, int w) {\n    const int i = threadIdx.x;\n"
+    text += "    if (x[i] <= w && x[i + 1] > w) y[0] = i;\n}\n"
+    fix, *others = offered(text, finding("GPA202", 3, remedies=(Remedy.BOTH_SIDES,)))
+    assert fix.title == "Evaluate both sides of the condition (& for &&) (reads both values) [GPA202]"
+    assert "if (x[i] <= w & x[i + 1] > w)" in apply_edits(text, fix.edits)
+    assert fix.needs_confirmation
+    assert not fix.preferred
+    assert [other.change for other in others] == ["restrict"]
+    assert [other.change for other in offered(text, finding("GPA202", 3))] == ["restrict"]
+
+
 def test_a_parameter_is_read_in_place_only_where_the_advice_is_about_it() -> None:
     text = "struct Tables { float eps[9]; };\n__global__ void k(Tables t, float* x, int i) {\n"
     text += "    x[i] = t.eps[i];\n}\n"

@@ -100,6 +100,14 @@ extern "C" __global__ void k(const float* m, float* out) {
 }
 """
 
+_BETWEEN = """
+extern "C" __global__ void k(const int* nodes, const int* wanted, int* found) {
+    const int w = wanted[blockIdx.x];
+    const int* keys = nodes + 257 * blockIdx.x;
+    if (keys[threadIdx.x] <= w && keys[threadIdx.x + 1] > w) found[blockIdx.x] = threadIdx.x;
+}
+"""
+
 
 def _request(grid: list[int], block: list[int], loops: dict[int, int], *kinds: object) -> Request:
     arguments = tuple(
@@ -211,6 +219,17 @@ def test_an_element_that_is_kept_in_a_register_is_compiled_and_simulated(tmp_pat
     edited = _written(tmp_path, "edited.cu", kept)
     assert found.expected == pytest.approx(_cycles(path, request) / _cycles(edited, request), rel=0.02)
     assert found.expected > 1.1
+
+
+def test_both_sides_of_a_condition_are_compiled_and_simulated(tmp_path: Path) -> None:
+    path = _written(tmp_path, "k.cu", _BETWEEN)
+    request = _request([432], [256], {}, "pointer", "pointer", "pointer")
+    found, advice = _told(path, request, "GPA202")
+    assert "load it together with the value of k.cu:5, before the condition on that" in advice
+    assert "simulated, evaluate both sides of the condition (& for &&): " in found.reason
+    edited = _written(tmp_path, "edited.cu", _BETWEEN.replace("&&", "&"))
+    assert found.expected == pytest.approx(_cycles(path, request) / _cycles(edited, request))
+    assert found.expected > 1.05
 
 
 def test_a_flag_is_compiled_and_simulated(tmp_path: Path) -> None:

@@ -477,6 +477,48 @@ def test_reordering_after_a_barrier_is_held() -> None:
     assert found.actionable
 
 
+_NEIGHBOURS = (
+    "LDG.E R3, [R6.64] // 5\n{between}ISETP.GT.AND P1, PT, R3, R9, PT // 5\n@P1 BRA past // 5\n"
+    "load| LDG.E R2, {neighbour} // 6\nuse| ISETP.GT.AND P2, PT, R2, R9, PT // 6\n"
+    "@!P2 STS [R11], R9 // 6\npast:"
+)
+
+
+def _of_neighbours(neighbour: str = "[R6.64+0x4]", between: str = "") -> Match:
+    body = _NEIGHBOURS.format(neighbour=neighbour, between=between)
+    return _match(code_reordering, context_of(listing(_loop(body)), ROWS))
+
+
+def test_a_neighbour_behind_a_condition_is_loaded_before_it() -> None:
+    # As in b+tree, whose keys at thid and thid + 1 are compared one behind the other.
+    found = _of_neighbours()
+    assert "load it together with the value of kernel.cu:5, before the condition on that" in found.cure
+    assert found.remedies == (Remedy.BOTH_SIDES,)
+    assert found.adjustments[0].expected == 0.8
+
+
+@pytest.mark.parametrize(
+    ("neighbour", "between"),
+    [
+        ("[R6.64+0x400]", ""),  # another line of memory, which is perhaps not needed
+        ("[R8.64+0x4]", ""),
+        ("[R6.64+0x4]", "IADD3 R6, R6, 0x10, RZ\n"),
+        ("[R6.64+0x4]", "STG.E [R12.64], R9\n"),  # may write it
+        ("[R6.64+0x4]", "BAR.SYNC 0x0\n"),
+    ],
+)
+def test_what_is_no_neighbour_stays_behind_its_condition(neighbour: str, between: str) -> None:
+    assert not _of_neighbours(neighbour, between).remedies
+
+
+def test_what_is_needed_behind_a_loop_is_not_loaded_in_every_pass() -> None:
+    text = (
+        "again:\nIADD3 R6, R6, 0x4, RZ // 4\nLDG.E R3, [R6.64] // 5\nISETP.GT.AND P1, PT, R3, R9, PT // 5\n"
+        "@P1 BRA again // 5\nload| LDG.E R2, [R6.64+0x4] // 6\nuse| FADD R8, R2, R9 // 6\nEXIT"
+    )
+    assert not _match(code_reordering, context_of(listing(text), ROWS)).remedies
+
+
 def test_waits_at_the_barrier_behind_a_load_shrink_with_those_for_the_load() -> None:
     # The warps that have their values wait at the second barrier for those that have not.
     body = (

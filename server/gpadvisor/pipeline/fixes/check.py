@@ -15,7 +15,10 @@ from gpadvisor.pipeline.fixes.built import Built, BuiltKernel, Place, paired, pl
 from gpadvisor.source.edits import SiteKind
 
 _BY_LINES: Final = frozenset(
-    {SiteKind.FLOAT_LITERALS.value, SiteKind.RECIPROCAL.value, SiteKind.KEEP_ELEMENT.value}
+    {
+        *(SiteKind.FLOAT_LITERALS.value, SiteKind.RECIPROCAL.value),
+        *(SiteKind.KEEP_ELEMENT.value, SiteKind.BOTH_SIDES.value),
+    }
 )
 """What these do is seen on the lines that they change."""
 _IN_RANGE: Final = frozenset(
@@ -192,8 +195,13 @@ def _stores(_opcode: str, _modifiers: tuple[str, ...], opclass: OpcodeClass) -> 
     return opclass is OpcodeClass.STORE
 
 
+def _leaves(_opcode: str, _modifiers: tuple[str, ...], opclass: OpcodeClass) -> bool:
+    return opclass in {OpcodeClass.BRANCH, OpcodeClass.EXIT}
+
+
 _SIGNS: Final = {
     SiteKind.FLOAT_LITERALS: _computes_double,
     SiteKind.RECIPROCAL: _divides,
     SiteKind.KEEP_ELEMENT: _stores,
+    SiteKind.BOTH_SIDES: _leaves,
 }

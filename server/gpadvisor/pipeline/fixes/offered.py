@@ -240,6 +240,20 @@ def _keep_element(case: _Case) -> Iterator[Fix]:
         )
 
 
+def _both_sides(case: _Case) -> Iterator[Fix]:
+    if Remedy.BOTH_SIDES not in case.finding.remedies:
+        return
+    for site in case.sites(SiteKind.BOTH_SIDES)[:_MOST_OF_A_KIND]:
+        yield _fix(
+            case,
+            [site],
+            "Evaluate both sides of the condition (& for &&)",
+            short="reads both values",
+            reason="the value behind && is then read whatever the one before it says: where there may be no "
+            "such element, as behind the end of an array, the kernel may fail",
+        )
+
+
 def _unroll(case: _Case) -> Iterator[Fix]:
     if Remedy.LOADS_FIRST in case.finding.remedies:
         return  # a pragma alone would change nothing
@@ -348,6 +362,7 @@ _OFFERS: Final[Mapping[SiteKind, Callable[[_Case], Iterator[Fix]]]] = {
     SiteKind.FLOAT_LITERALS: _float_literals,
     SiteKind.RECIPROCAL: _reciprocal,
     SiteKind.KEEP_ELEMENT: _keep_element,
+    SiteKind.BOTH_SIDES: _both_sides,
     SiteKind.NO_INLINE: _no_inline,
     SiteKind.FORCE_INLINE: _force_inline,
     SiteKind.UNROLL: _unroll,

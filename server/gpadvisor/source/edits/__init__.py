@@ -31,6 +31,7 @@ class SiteKind(Enum):
     FLOAT_LITERALS = "float_literals"  # f suffix on double literals among float operands
     RECIPROCAL = "reciprocal"  # of a divisor that a loop does not change
     KEEP_ELEMENT = "keep_element"  # in a variable while a loop runs that writes it in every pass
+    BOTH_SIDES = "both_sides"  # & for && between comparisons of neighbours
     UNROLL = "unroll"  # a pragma before a loop
     RESTRICT = "restrict"  # __restrict__ and const on pointer parameters
     GRID_CONSTANT = "grid_constant"  # parameters that are read where they are passed

@@ -20,6 +20,7 @@ from gpadvisor.source.edits import (
     EditFacts,
     EditSite,
 )
+from gpadvisor.source.edits.conditions import both_sides
 from gpadvisor.source.edits.elements import kept_elements
 from gpadvisor.source.edits.expressions import float_literals, reciprocals
 from gpadvisor.source.edits.functions import block_sizes, inlining, launch_bounds, restricts
@@ -41,6 +42,7 @@ _FINDERS: Final = (
     float_literals,
     reciprocals,
     kept_elements,
+    both_sides,
     unrolls,
     restricts,
     grid_constants,
