@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import io
 import os
 import random
 import resource
@@ -19,12 +20,15 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final
 
+import pytest
 from tests.kept import FOLDER
+from tests.mutation.trials import Change, Fate, Trials
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SERVER: Final = ROOT / "server"
@@ -53,7 +57,7 @@ SLOWER_TESTS: Final = {
 """Asked about what the others let pass: laws, and advice on compiled and on measured kernels, by word."""
 MUTANTS: Final = 200
 MINUTES: Final = 20
-"""After which no further mutant is tried; those that run are waited for."""
+"""After which slower tests are asked of no further mutant; those that run are waited for."""
 SEED: Final = 1
 CPU_SECONDS: Final = 240
 """Of one test run, which takes five to ninety; a mutant that needs more does not end, and is caught."""
@@ -76,6 +80,7 @@ _SWAPS: Final[Mapping[type[ast.AST], type[ast.AST]]] = {
     ast.Or: ast.And,
 }
 _NAMES: Final = {"min": "max", "max": "min", "any": "all", "all": "any"}
+_OPTIONS: Final = ("-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")
 _NOT_RUN: Final = frozenset({"annotation", "returns", "decorator_list"})
 """Parts of a definition that say how it is meant, not what it does."""
 
@@ -89,13 +94,14 @@ class Mutant:
     line: int
     at: int  # of the file's changes, from 0
 
-    def text(self) -> tuple[str, str]:
+    def changed(self) -> tuple[str, ast.Module]:
         """What is changed, and the whole file with it."""
         tree = _tree(self.file)
         node, fields = _sites(tree)[self.at]
         before = ast.unparse(node).partition("\n")[0]
         node.__dict__.update(fields)
-        return f"{before}  ->  {ast.unparse(node).partition(chr(10))[0]}", ast.unparse(tree)
+        after = ast.unparse(node).partition("\n")[0]
+        return f"{before}  ->  {after}", ast.fix_missing_locations(tree)
 
 
 def mutants(package: str) -> Iterator[Mutant]:
@@ -163,9 +169,8 @@ def _is_noticed(place: Path, tests: Sequence[str]) -> bool:
         "PYTHONDONTWRITEBYTECODE": "1",  # two changes of a second and a size would be taken for one
         "HYPOTHESIS_STORAGE_DIRECTORY": str(place / "hypothesis"),
     }
-    options = ("-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0")
     with subprocess.Popen(
-        [sys.executable, "-m", "pytest", *options, *tests],
+        [sys.executable, "-m", "pytest", "-x", *_OPTIONS, *tests],
         cwd=ROOT,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -176,25 +181,36 @@ def _is_noticed(place: Path, tests: Sequence[str]) -> bool:
     return process.returncode != 0
 
 
-def _try(mutant: Mutant, places: SimpleQueue[Path]) -> str:
-    """What was changed where no test notices, else nothing."""
+def _fates(package: str, sample: Sequence[Mutant], jobs: int) -> list[Fate]:
+    """What the package's tests say of each change, in copies of this process."""
+    changes = [Change(str(SERVER / one.file), one.line, one.changed()[1]) for one in sample]
+    trials = Trials(str(SERVER / "gpadvisor" / package), changes, jobs)
+    with redirect_stdout(io.StringIO()):
+        pytest.main([*_OPTIONS, "-p", "no:xdist", *TESTS[package]], plugins=[trials])
+    if trials.failed or len(trials.fates) < len(changes):
+        sys.exit(f"{' '.join(trials.failed) or package}: these fail without any change")
+    return [trials.fates[number] for number in range(len(changes))]
+
+
+def _survives(mutant: Mutant, fate: Fate, places: SimpleQueue[Path]) -> bool:
+    """Whether slower tests do not notice it either, nor, where that is undecided, those of the package."""
     place = places.get()
     try:
-        said, text = mutant.text()
-        (place / mutant.file).write_text(text, "utf-8")
-        stages = TESTS[mutant.package], SLOWER_TESTS.get(mutant.package, ())
+        (place / mutant.file).write_text(ast.unparse(mutant.changed()[1]), "utf-8")
+        quick = TESTS[mutant.package] if fate is Fate.UNDECIDED else ()
+        stages = quick, SLOWER_TESTS.get(mutant.package, ())
         noticed = any(_is_noticed(place, tests) for tests in stages if tests)
         shutil.copy2(SERVER / mutant.file, place / mutant.file)  # with its time: its byte code is known by it
-        return "" if noticed else said
+        return not noticed
     finally:
         places.put(place)
 
 
 def main() -> int:
-    """Print survivors and the score, of those tried where time is up; 1 where tests fail unchanged."""
+    """Print survivors and the score; where time is up, what slower tests might still notice has survived."""
     parser = argparse.ArgumentParser(prog="make mutate", description=__doc__)
     parser.add_argument("--mutants", type=int, default=MUTANTS)
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="then the score is of those tried")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="then no slower tests are asked")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--package", choices=TESTS, action="append", help="these alone")
@@ -203,38 +219,37 @@ def main() -> int:
     packages = chosen.package or list(TESTS)
     every = [mutant for package in packages for mutant in mutants(package)]
     sample = random.Random(chosen.seed).sample(every, min(chosen.mutants, len(every)))
+    pending: list[tuple[Mutant, Fate]] = []
+    for package in packages:
+        mine = [mutant for mutant in sample if mutant.package == package]
+        fates = _fates(package, mine, chosen.jobs)
+        pending += [each for each in zip(mine, fates, strict=True) if each[1] is not Fate.CAUGHT]
+    sys.stderr.write(f"{len(sample) - len(pending)} of {len(sample)} noticed at once\n")
+    survivors = [mutant for mutant, _ in pending]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(chosen.jobs) as pool:
         places: SimpleQueue[Path] = SimpleQueue()
         for job in range(chosen.jobs):
             shutil.copytree(SERVER, Path(folder, str(job)))
             places.put(Path(folder, str(job)))
-        for package in packages:
-            for tests in (TESTS[package], SLOWER_TESTS.get(package, ())):
-                if tests and _is_noticed(Path(folder, "0"), tests):
-                    sys.stderr.write(f"{' '.join(tests)}: these fail without any change\n")
-                    return 1
-        survivors: list[Mutant] = []
-        tried: list[Mutant] = []
-        try:
-            for mutant, said in zip(sample, pool.map(lambda one: _try(one, places), sample), strict=True):
-                tried.append(mutant)
-                if said:
-                    survivors.append(mutant)
-                    sys.stdout.write(f"server/{mutant.file}:{mutant.line}: {said}\n")
-                    sys.stdout.flush()
-                if len(tried) % 20 == 0:
-                    sys.stderr.write(f"{len(tried)} of {len(sample)}, {len(survivors)} survived\n")
+        for tests in {SLOWER_TESTS.get(mutant.package, ()) for mutant in survivors}:
+            if tests and _is_noticed(Path(folder, "0"), tests):
+                sys.exit(f"{' '.join(tests)}: these fail without any change")
+        with suppress(KeyboardInterrupt):
+            answers = pool.map(lambda each: _survives(*each, places), pending)
+            for (mutant, _), survives in zip(pending, answers, strict=True):
+                if not survives:
+                    survivors.remove(mutant)
                 if time.monotonic() > end:
                     break
-        except KeyboardInterrupt:
-            pass
         pool.shutdown(cancel_futures=True)
+    for mutant in survivors:
+        sys.stdout.write(f"server/{mutant.file}:{mutant.line}: {mutant.changed()[0]}\n")
     for package in packages:
-        left, all_ = (sum(one.package == package for one in some) for some in (survivors, tried))
-        sys.stdout.write(f"{package}: {all_ - left} of {all_}\n")
-    caught = len(tried) - len(survivors)
+        left, tried = (sum(one.package == package for one in some) for some in (survivors, sample))
+        sys.stdout.write(f"{package}: {tried - left} of {tried}\n")
+    caught = len(sample) - len(survivors)
     sys.stdout.write(
-        f"{caught} of {len(tried)} caught ({100 * caught / max(1, len(tried)):.0f} %), "
+        f"{caught} of {len(sample)} caught ({100 * caught / max(1, len(sample)):.0f} %), "
         f"of {len(every)} mutants, seed {chosen.seed}\n"
     )
     return 0

@@ -30,6 +30,27 @@ def test_an_edited_line_stays_and_is_edited() -> None:
     assert found.stale_findings == 1
 
 
+def test_the_first_line_of_a_text_may_be_edited() -> None:
+    file = file_analysis(baseline="a(1);\nb;\n", findings=(finding(1),), lines=())
+    assert [entry.line for entry in place(file, "a(2);\nb;\n").findings] == [1]
+
+
+def test_a_blank_line_that_went_has_not_become_the_line_that_came() -> None:
+    file = file_analysis(baseline="a;\n\nqwert;\nb;\n", findings=(finding(3),), lines=())
+    assert [entry.line for entry in place(file, "a;\nzxcv;\nb;\n").findings] == [2]
+
+
+@pytest.mark.parametrize(("bound", "line"), [(4, 3), (3, 2)])
+def test_likeness_is_looked_at_within_the_bound_of_pairs(
+    bound: int, line: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two lines that went and two that came are four pairs; beyond the bound lines are taken in order."""
+    monkeypatch.setattr(placing, "_MAX_PAIRS", bound)
+    baseline, text = f"a;\nfirst(1);\nsecond(2);\n// {bound}\n", f"a;\nother;\nfirst(3);\n// {bound}\n"
+    file = file_analysis(baseline=baseline, findings=(finding(2),), lines=())
+    assert [entry.line for entry in place(file, text).findings] == [line]
+
+
 def test_an_edited_line_is_found_behind_a_new_one() -> None:
     text = SOURCE.replace("    acc += scaled(in[j]);", "    prefetch(idx);\n    acc += twice(in[j]);")
     assert place(file_analysis(), text).findings[0].line == 8

@@ -94,7 +94,10 @@ def test_one_address_of_each_block_sets_the_time_where_nothing_else_does() -> No
     found = _match(context)
     estimate = OPTIMIZER.estimate(context, found)
     assert 10 < estimate.expected < estimate.high <= 50 * (1 + RUN_TO_RUN)
-    assert estimate.low == pytest.approx(1 / (1 - 0.73 * 255 / 256), rel=0.05)  # Eq. 2: the loads still wait
+    assert found.measured_bound is not None
+    assert found.measured_bound.low == pytest.approx(
+        1 / (1 - 0.73 * 255 / 256)
+    )  # Eq. 2: the loads still wait
     assert (
         "measured: 0.0 M operations on words that all threads of a warp share take 0.1 M " in estimate.reason
     )
@@ -103,6 +106,17 @@ def test_one_address_of_each_block_sets_the_time_where_nothing_else_does() -> No
     assert _match(_context("R9", 1, metrics=metrics, number="SR_CTAID.X", rows=half)).measured_bound
     few = [Row("lg_throttle", "add", 300, 300), Row("long_scoreboard", "to", 700)]
     assert _match(_context("R9", 1, metrics=metrics, number="SR_CTAID.X", rows=few)).measured_bound is None
+
+
+def test_which_of_several_is_told_the_samples_decide_before_the_counts() -> None:
+    code = listing(
+        "S2R R9, SR_TID.X // 18\nto| MOV R4, R9 // 19\nrare| RED.E.ADD.STRONG.GPU [R4.64], R2 // 20\n"
+        "often| RED.E.ADD.STRONG.GPU [R6.64], R2 // 21\nEXIT"
+    )
+    counts = {"to": (1000, 32_000), "rare": (10, 320), "often": (1000, 32_000)}
+    rows = [Row("drain", "rare", 500, 500), Row("selected", "to", 500)]
+    sectors = {SECTORS: {"rare": 10.0, "often": 1000.0}}
+    assert "kernel.cu:20" in _match(context_of(code, rows, counts=counts, pc_metrics=sectors)).advice
 
 
 @pytest.mark.parametrize(
@@ -190,6 +204,12 @@ def test_the_cure_goes_by_the_operation(operation: str, words: str) -> None:
 )
 def test_what_cannot_be_combined_is_left_alone(operation: str, warps: int, threads: int) -> None:
     assert isinstance(_of(operation, warps, threads, used="ATOMG" in operation), Rejection)
+
+
+@pytest.mark.parametrize(("warps", "told"), [(4300, False), (4301, True)])
+def test_up_to_a_twentieth_more_than_blocks_is_one_for_each_block(warps: int, told: bool) -> None:
+    found = _of("ATOMG.E.ADD.STRONG.GPU PT, R8, [R4.64], R2", warps, 1, used=True)
+    assert isinstance(found, Match) is told
 
 
 def test_one_operation_of_a_block_becomes_fewer_with_fewer_blocks() -> None:

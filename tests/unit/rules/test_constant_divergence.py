@@ -82,6 +82,41 @@ def test_a_full_l1_is_no_better_place() -> None:
     assert "L1 would be as full" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("full", "told"),
+    # A load of constants for each other access doubles what goes through L1.
+    [(29.9, True), (35.0, True), (36.0, False)],
+)
+def test_l1_may_become_as_full_as_the_constant_cache_is(full: float, told: bool) -> None:
+    assert isinstance(OPTIMIZER.match(_context(BY_THREAD, {CACHE: 70.0, L1: full})), Match) is told
+
+
+@pytest.mark.parametrize(("full", "told"), [(30.0, True), (31.0, False)])
+def test_l1_may_become_busy_where_the_constant_cache_is_not(full: float, told: bool) -> None:
+    assert isinstance(OPTIMIZER.match(_context(BY_THREAD, {CACHE: 20.0, L1: full})), Match) is told
+
+
+@pytest.mark.parametrize(("warps", "different"), [(7_000, 16), (9_000, 2)])
+def test_the_load_with_most_turns_of_the_cache_is_told(warps: int, different: int) -> None:
+    """A thousand warps read 16 words each: 16,000 turns, against two words of so many warps."""
+    code = listing(
+        "S2R R0, SR_TID.X // 16\nSHF.L.U32 R1, R0, 0x1, RZ // 17\nmany| LDC.U16 R3, c[0x3][R1] // 17\n"
+        "SHF.R.U32.HI R4, RZ, 0x4, R0 // 18\nSHF.L.U32 R4, R4, 0x2, RZ // 18\ntwo| LDC R5, c[0x3][R4] // 18\n"
+        "use| FMUL R2, R5, R3 // 19\nEXIT"
+    )
+    rows = [Row("short_scoreboard", "use", 500, 500, due_to="many", kind=DependencyClass.CONSTANT_MEMORY)]
+    counts = {"many": (1000, 32_000), "two": (warps, 32 * warps), "use": (1000, 32_000)}
+    found = OPTIMIZER.match(context_of(code, rows, counts=counts))
+    assert isinstance(found, Match)
+    assert f"read {different} different constants" in found.title
+    (adjustment,) = found.adjustments
+    assert (adjustment.low, adjustment.expected, adjustment.high) == (
+        0.5,
+        0.75,
+        1.0,
+    )  # half to all, the middle
+
+
 @pytest.mark.parametrize(("adu", "first"), [(88.5, "constant cache"), (95.0, "ADU pipe")])
 def test_the_unit_that_is_named_is_the_constant_cache(adu: float, first: str) -> None:
     profile = _context(BY_THREAD, {CACHE: 88.0, ADU: adu, ISSUE: 54.0}).profile

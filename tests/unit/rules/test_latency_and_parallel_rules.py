@@ -266,6 +266,18 @@ def test_short_blocks_come_before_an_order_of_loads() -> None:
     assert not _match(code_reordering, context_of(listing(ahead), ROWS, block=9)).actionable
 
 
+def test_without_samples_each_loop_is_told_once() -> None:
+    first = _loop(STREAM).removesuffix("\nEXIT")
+    second = _loop(STREAM.replace("// 5", "// 8"))
+    for name in ("load", "use", "before", "back"):
+        second = second.replace(f"{name}|", f"{name}s|")
+    second = second.replace("again", "more")
+    found = _match(loop_unrolling, replace(context_of(listing(f"{first}\n{second}")), blame=None))
+    assert "Unroll the loops at kernel.cu:5, kernel.cu:8 (" in found.advice
+    found = _match(loop_unrolling, replace(context_of(listing(_loop(STREAM))), blame=None))
+    assert "Unroll the loop at kernel.cu:5 (" in found.advice
+
+
 def test_a_loop_that_is_unrolled_already_is_a_note() -> None:
     assert _match(loop_unrolling, context_of(listing(_loop(STREAM)), ROWS, registers=20)).actionable
     again = STREAM.replace("load| ", "").replace("use| ", "")
@@ -641,6 +653,7 @@ def test_static_reordering_wants_a_store_that_may_alias_in_a_loop() -> None:
         "LDG used 1 instruction later, behind the store of kernel.cu:4"
     ]
     assert "mark the pointers const __restrict__ if they never overlap" in found.cure
+    assert found.title == "load held back by a store that may alias"
     for silent in (_loop(STREAM), _loop(held.replace("LDG.E", "LDG.E.CONSTANT")), held + "\nEXIT"):
         assert "no global load in a loop" in _reason(code_reordering, context_of(listing(silent)))
     # Load and store go through one pointer, which no keyword tells apart from itself.
@@ -1278,6 +1291,10 @@ def test_blocks_that_end_before_the_next_ones_are_there() -> None:
     assert free.parallel.threads_new == 256
     held = {**more, "metrics": {"smsp__warps_active.avg.per_cycle_active": 9.0}}
     assert "all of them" in _reason(thread_increase, _launch(WAITING, **held))
+    two_waves = {**more, "grid": 2 * 80 * 16}  # with fewer the next ones are not there to begin with
+    assert "end before the next ones" in _match(thread_increase, _launch(WAITING, **two_waves)).advice
+    fewer = {**more, "grid": 2 * 80 * 16 - 1}
+    assert "all of them" in _reason(thread_increase, _launch(WAITING, **fewer))
     tile = _launch(WAITING, TILED, static_shared=256, **{**more, "block": 64})
     tile = _two_axes(tile, (128, 128, 1), (8, 8, 1))
     found = _match(thread_increase, tile)

@@ -119,9 +119,10 @@ def test_a_limit_elsewhere_leaves_nothing_to_gain() -> None:
     assert estimate.high == pytest.approx(1 + RUN_TO_RUN)
 
 
-def test_predicated_code_costs_nothing_while_no_unit_is_full() -> None:
-    found = OPTIMIZER.match(_context(PREDICATED, {ISSUE: 30.0}))
-    assert isinstance(found, Rejection)
+@pytest.mark.parametrize(("percent", "told"), [(30.0, False), (59.9, False), (60.0, True)])
+def test_predicated_code_costs_nothing_while_no_unit_is_busy(percent: float, told: bool) -> None:
+    """From 60 % on Nsight Compute calls a unit one that limits."""
+    assert isinstance(OPTIMIZER.match(_context(PREDICATED, {ISSUE: percent})), Match) is told
 
 
 def test_a_block_of_one_warp_has_no_other_that_could_skip_the_code() -> None:

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
-from gpadvisor.model.advice import Match
+from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
-from gpadvisor.rules import unmatched_stalls
+from gpadvisor.rules import block_increase, data_reuse, thread_increase, unmatched_stalls
 
 TEXT = "slow| DADD R4, R6, R8\nfast| FADD R1, R2, R3\nput| STG.E [R6.64], R1\nend| EXIT"
 SECTORS = "memory_l2_theoretical_sectors_global"
@@ -32,7 +35,9 @@ def test_what_is_named(row: Row, named: bool) -> None:
     assert isinstance(found, Match) == named
     if isinstance(found, Match):
         assert row.reason in found.advice
-        assert unmatched_stalls.OPTIMIZER.estimate(context, found).paper is None
+        estimate = unmatched_stalls.OPTIMIZER.estimate(context, found)
+        assert estimate.paper is None
+        assert (estimate.low, estimate.expected, estimate.high) == (1, 1, 1)  # a note promises nothing
 
 
 OPCODES = (
@@ -60,3 +65,12 @@ def test_the_opcode_decides_what_helps(reason: str, at: str, hint: str) -> None:
     found = unmatched_stalls.OPTIMIZER.match(context)
     assert isinstance(found, Match)
     assert hint in found.advice
+
+
+@pytest.mark.parametrize("rule", [block_increase, data_reuse, thread_increase, unmatched_stalls])
+def test_a_rule_that_machine_code_tells_nothing_says_that_it_did_not_look(rule: Any) -> None:
+    bare = replace(context_of(listing(TEXT)), profile=None, blame=None)
+    found = rule.OPTIMIZER.match(bare)
+    assert isinstance(found, Rejection)
+    assert not found.looked
+    assert found.reason.startswith("needs ")
