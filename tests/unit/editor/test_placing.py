@@ -111,6 +111,14 @@ def test_where_more_than_forty_lines_went_those_that_came_are_taken_in_their_ord
     assert place(file, f"a;\n0123456789;\n{gone[0]}+1;\nb;").findings[0].line == now
 
 
+@pytest.mark.parametrize(("lines", "now"), [(40, 41), (41, 2)])
+def test_where_more_than_forty_lines_came_they_are_taken_in_their_order(lines: int, now: int) -> None:
+    came = [f"value{index * 7919}=0;" for index in range(lines)]
+    text = "\n".join(["a;", *came, "b;"])
+    file = file_analysis(baseline=f"a;\n{came[-1]}+1;\nother;\nb;", findings=(finding(2),), lines=())
+    assert place(file, text).findings[0].line == now
+
+
 def test_lines_are_alike_by_how_they_begin() -> None:
     begin, end = "x" * 240, "y" * 300
     file = file_analysis(baseline=f"a;\n{begin}{end}\nb;\n", findings=(finding(2),), lines=())

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.editor_values import FILE, SOURCE, analysis, file_analysis, finding, placed
 
-from gpadvisor.editor.place.quieted import quieted
+from gpadvisor.editor.place.quieted import is_useful, quieted
 from gpadvisor.lsp.layers import Entry, PlacedLayer, settled
 from gpadvisor.model.finding import EditorAnalysis, Place, ToolNote
 
@@ -65,3 +65,9 @@ def test_a_comment_that_another_analysis_has_a_use_for_is_not_useless(
     measured = analysis(files=(replace(file_analysis(), findings=(of_profile, finding(5, code="GPA103"))),))
     layers = settled([_layer(measured, SOURCE, is_profile=True), _layer(static, SOURCE, is_profile=False)])
     assert (note in layers[-1].analysis.problems) == is_told
+
+
+def test_a_comment_whose_line_nobody_knows_sets_nothing_aside() -> None:
+    note = ToolNote(code="GPA905", message="", place=None, rule="GPA202")
+    file = placed(analysis(), SOURCE)
+    assert not is_useful(note, file, (file,))
