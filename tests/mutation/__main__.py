@@ -18,9 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -181,24 +181,23 @@ def _is_noticed(place: Path, tests: Sequence[str]) -> bool:
     return process.returncode != 0
 
 
-def _fates(package: str, sample: Sequence[Mutant], jobs: int) -> list[Fate]:
-    """What the package's tests say of each change, in copies of this process."""
+def _left(package: str, sample: Sequence[Mutant], tests: Sequence[str], jobs: int) -> dict[Mutant, Fate]:
+    """What tests do not notice, or cannot tell, in copies of this process."""
     changes = [Change(str(SERVER / one.file), one.line, one.changed()[1]) for one in sample]
     trials = Trials(str(SERVER / "gpadvisor" / package), changes, jobs)
     with redirect_stdout(io.StringIO()):
-        pytest.main([*_OPTIONS, "-p", "no:xdist", *TESTS[package]], plugins=[trials])
+        pytest.main([*_OPTIONS, "-p", "no:xdist", *tests], plugins=[trials])
     if trials.failed or len(trials.fates) < len(changes):
         sys.exit(f"{' '.join(trials.failed) or package}: these fail without any change")
-    return [trials.fates[number] for number in range(len(changes))]
+    return {one: trials.fates[at] for at, one in enumerate(sample) if trials.fates[at] is not Fate.CAUGHT}
 
 
-def _survives(mutant: Mutant, fate: Fate, places: SimpleQueue[Path]) -> bool:
-    """Whether slower tests do not notice it either, nor, where that is undecided, those of the package."""
+def _survives(mutant: Mutant, places: SimpleQueue[Path]) -> bool:
+    """Whether no test notices a change that cannot be made in a process that runs."""
     place = places.get()
     try:
         (place / mutant.file).write_text(ast.unparse(mutant.changed()[1]), "utf-8")
-        quick = TESTS[mutant.package] if fate is Fate.UNDECIDED else ()
-        stages = quick, SLOWER_TESTS.get(mutant.package, ())
+        stages = TESTS[mutant.package], SLOWER_TESTS.get(mutant.package, ())
         noticed = any(_is_noticed(place, tests) for tests in stages if tests)
         shutil.copy2(SERVER / mutant.file, place / mutant.file)  # with its time: its byte code is known by it
         return not noticed
@@ -206,8 +205,18 @@ def _survives(mutant: Mutant, fate: Fate, places: SimpleQueue[Path]) -> bool:
         places.put(place)
 
 
+def _print(survivors: Collection[Mutant], sample: Sequence[Mutant], packages: Sequence[str]) -> None:
+    for mutant in survivors:
+        sys.stdout.write(f"server/{mutant.file}:{mutant.line}: {mutant.changed()[0]}\n")
+    for package in packages:
+        left, tried = (sum(one.package == package for one in some) for some in (survivors, sample))
+        sys.stdout.write(f"{package}: {tried - left} of {tried}\n")
+    caught = len(sample) - len(survivors)
+    sys.stdout.write(f"{caught} of {len(sample)} caught ({100 * caught / max(1, len(sample)):.0f} %), ")
+
+
 def main() -> int:
-    """Print survivors and the score; where time is up, what slower tests might still notice has survived."""
+    """Print survivors and the score; what nobody was asked about in time counts as a survivor."""
     parser = argparse.ArgumentParser(prog="make mutate", description=__doc__)
     parser.add_argument("--mutants", type=int, default=MUTANTS)
     parser.add_argument("--minutes", type=float, default=MINUTES, help="then no slower tests are asked")
@@ -219,39 +228,29 @@ def main() -> int:
     packages = chosen.package or list(TESTS)
     every = [mutant for package in packages for mutant in mutants(package)]
     sample = random.Random(chosen.seed).sample(every, min(chosen.mutants, len(every)))
-    pending: list[tuple[Mutant, Fate]] = []
-    for package in packages:
-        mine = [mutant for mutant in sample if mutant.package == package]
-        fates = _fates(package, mine, chosen.jobs)
-        pending += [each for each in zip(mine, fates, strict=True) if each[1] is not Fate.CAUGHT]
-    sys.stderr.write(f"{len(sample) - len(pending)} of {len(sample)} noticed at once\n")
-    survivors = [mutant for mutant, _ in pending]
+    survivors: dict[Mutant, Fate] = {}
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(chosen.jobs) as pool:
+        os.environ[FOLDER] = folder
+        for package in packages:
+            left = dict.fromkeys((one for one in sample if one.package == package), Fate.SURVIVED)
+            for tests in (TESTS[package], SLOWER_TESTS.get(package, ())):
+                if tests and left and time.monotonic() < end:
+                    left = _left(package, [*left], tests, chosen.jobs)
+            survivors |= left
         places: SimpleQueue[Path] = SimpleQueue()
         for job in range(chosen.jobs):
             shutil.copytree(SERVER, Path(folder, str(job)))
             places.put(Path(folder, str(job)))
-        for tests in {SLOWER_TESTS.get(mutant.package, ()) for mutant in survivors}:
-            if tests and _is_noticed(Path(folder, "0"), tests):
-                sys.exit(f"{' '.join(tests)}: these fail without any change")
-        with suppress(KeyboardInterrupt):
-            answers = pool.map(lambda each: _survives(*each, places), pending)
-            for (mutant, _), survives in zip(pending, answers, strict=True):
-                if not survives:
-                    survivors.remove(mutant)
-                if time.monotonic() > end:
-                    break
+        undecided = [mutant for mutant, fate in survivors.items() if fate is Fate.UNDECIDED]
+        answers = pool.map(lambda mutant: _survives(mutant, places), undecided)
+        for mutant in undecided:
+            if time.monotonic() > end:
+                break
+            if not next(answers):
+                del survivors[mutant]
         pool.shutdown(cancel_futures=True)
-    for mutant in survivors:
-        sys.stdout.write(f"server/{mutant.file}:{mutant.line}: {mutant.changed()[0]}\n")
-    for package in packages:
-        left, tried = (sum(one.package == package for one in some) for some in (survivors, sample))
-        sys.stdout.write(f"{package}: {tried - left} of {tried}\n")
-    caught = len(sample) - len(survivors)
-    sys.stdout.write(
-        f"{caught} of {len(sample)} caught ({100 * caught / max(1, len(sample)):.0f} %), "
-        f"of {len(every)} mutants, seed {chosen.seed}\n"
-    )
+    _print(survivors, sample, packages)
+    sys.stdout.write(f"of {len(every)} mutants, seed {chosen.seed}\n")
     return 0
 
 
