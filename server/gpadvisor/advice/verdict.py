@@ -191,7 +191,7 @@ def beside_the_launch(
         full: The unit that is at its limit, if any: it comes before SMs without work, but one that each SM
             has for itself not before a grid that leaves most of them without.
     """
-    if profile is None or limit is UNKNOWN:
+    if profile is None or limit is UNKNOWN or not profile.states_launch:
         return limit
     sms, blocks, lanes = profile.device.sms or 0, profile.launch.blocks, active_lanes(profile)
     idle = sms - blocks if 0 < blocks < sms else 0

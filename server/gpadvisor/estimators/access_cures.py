@@ -186,9 +186,7 @@ def _span(run: Neighbours) -> int:
 
 
 def _cure_of_fragments(profile: KernelProfile) -> str:
-    alone = (
-        " for several warps of a block (it has one now)" if profile.launch.threads_per_block <= WARP else ""
-    )
+    alone = " for several warps of a block (it has one now)" if profile.has_blocks_of_one_warp else ""
     return (
         f"fill tiles in shared memory with whole rows{alone}, and load the fragments from there: "
         "fragments of a matrix come straight from device memory"

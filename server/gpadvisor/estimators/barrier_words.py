@@ -20,7 +20,6 @@ from gpadvisor.evidence.trees import has_few_elements, leaves_by_remainder, tree
 from gpadvisor.model.advice import StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.ids import FunctionId
-from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
@@ -56,9 +55,7 @@ def needless_sites(context: KernelContext, functions: tuple[Function, ...]) -> t
 
 def _exchanges(context: KernelContext, functions: tuple[Function, ...]) -> tuple[StaticSite, ...]:
     """Without samples: barriers of which only those between far partners are needed."""
-    if context.blame is not None or (
-        context.profile is not None and context.profile.launch.threads_per_block <= WARP
-    ):
+    if context.blame is not None or (context.profile is not None and context.profile.has_blocks_of_one_warp):
         return ()
     return tuple(
         StaticSite(function=function.id, index=index, detail=_EXCHANGE)
@@ -212,7 +209,7 @@ _MANY_BLOCKS: Final = 8
 
 def serial_sites(context: KernelContext, functions: tuple[Function, ...]) -> tuple[StaticSite, ...]:
     """Where one thread adds up what the block's threads stored; nowhere in a block of one warp."""
-    if context.profile is not None and context.profile.launch.threads_per_block <= WARP:
+    if context.profile is not None and context.profile.has_blocks_of_one_warp:
         return ()
     return tuple(
         StaticSite(function=function.id, index=index, detail="one thread adds up the values of the block")

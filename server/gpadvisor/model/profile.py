@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from gpadvisor.model.estimate import Evidence as Evidence  # noqa: PLC0414 of this module, too
+from gpadvisor.model.machine import WARP
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.stalls import StallReason
 
@@ -35,6 +36,7 @@ SLOWEST_SHARE: Final = "gpadvisor__slowest_share_ratio"
 _NO_COUNT: Final = frozenset({"type", "avg", "ratio", "pct", "per", "max", "min", "rate"})
 
 
+_LANES: Final = "smsp__thread_inst_executed_per_inst_executed.ratio"
 _RENAMED: Final = re.compile(r"^(dram__(?:bytes|sectors)_)(?=read|write)")
 """Nsight Compute 2026 writes ``dram__sectors_op_read`` for ``dram__sectors_read``, and so on."""
 
@@ -224,6 +226,17 @@ class KernelProfile:
         if not isinstance(name, str) or not name.isprintable() or share is None or not 0 <= share <= 1:
             return None
         return SlowestRank(name=name[:80], time_share=share)
+
+    @property
+    def states_launch(self) -> bool:
+        """Whether the launch is as large as stated: one thread stands for a size that the report lacks."""
+        several = (self.metric(_LANES) or 0.0) > 1
+        return self.launch.blocks * self.launch.threads_per_block > 1 or not several
+
+    @property
+    def has_blocks_of_one_warp(self) -> bool:
+        """Whether no block has a second warp."""
+        return self.launch.threads_per_block <= WARP and self.states_launch
 
     def metric(self, name: str) -> float | None:
         """A scalar metric as a float, by the name it had before 2026; None where absent or not a number."""

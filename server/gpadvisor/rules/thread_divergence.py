@@ -146,7 +146,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     by_chance = edge_by_chance(profile, context.evidence)
     if choice is Choice.BOUND and (by_chance or not has_rows(profile.launch)):
         return Rejection(code=_CODE, reason="threads beyond the last element: one row of blocks is too many")
-    if _NEIGHBOURS in _CURES[choice] and profile.launch.threads_per_block <= WARP:
+    if _NEIGHBOURS in _CURES[choice] and profile.has_blocks_of_one_warp:
         return Rejection(code=_CODE, reason="a block is one warp: there is no other to skip the code")
     if choice is Choice.EXIT and not is_busy and loads_in_loop(result.function, result.worst):
         return _early_exit(context, blame, result, rows, text)

@@ -310,7 +310,7 @@ def _barrier_advice(
 
 
 def _is_one_warp(context: KernelContext) -> bool:
-    return context.profile is not None and context.profile.launch.threads_per_block <= WARP
+    return context.profile is not None and context.profile.has_blocks_of_one_warp
 
 
 def _held(

@@ -642,6 +642,18 @@ def test_fewer_blocks_than_sms_are_said_first(blocks: int, said: str) -> None:
     assert found.verdict.startswith(f"Limited by {said}")
 
 
+@pytest.mark.parametrize(("lanes", "stated"), [(1.0, True), (31.9, False)])
+def test_one_thread_that_stands_for_a_launch_of_no_size_is_no_grid_of_one_block(
+    lanes: float, stated: bool
+) -> None:
+    """As a report whose launch has a grid and a block of (0, 0, 0) beside full warps."""
+    measured = made.profile({"smsp__thread_inst_executed_per_inst_executed.ratio": lanes}, sms=82)
+    measured = replace(measured, launch=replace(measured.launch, grid=(1, 1, 1), block=(1, 1, 1)))
+    assert (measured.states_launch, measured.has_blocks_of_one_warp) == (stated, stated)
+    found = advise_kernel(made.context(thousand(), measured=measured), ())
+    assert ("a grid of 1 block" in found.limited_by) is stated
+
+
 @pytest.mark.parametrize(
     ("busy", "said"),
     [

@@ -436,6 +436,12 @@ def test_a_report_cut_behind_the_machine_code_of_a_launch_says_so() -> None:
     assert "machine code that no launch in it refers to" in told[1][0]
 
 
+def test_a_launch_of_no_size_is_told() -> None:
+    (kernel,) = load_bytes(write_report([dataclasses.replace(SPEC, grid=(0, 0, 0), block=(0, 0, 0))])).kernels
+    assert (kernel.launch.grid, kernel.launch.block) == ((1, 1, 1), (1, 1, 1))
+    assert any("states no grid" in problem.message for problem in kernel.problems)
+
+
 def test_a_report_without_its_session_says_so() -> None:
     data = write_report([SPEC])
     first, *_ = _block_ends(data)

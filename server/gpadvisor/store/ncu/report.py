@@ -259,7 +259,7 @@ def _triple(encoded: bytes | None) -> tuple[int, int, int] | None:
         return None
     fields = wire.parse(encoded)
     x, y, z = (wire.integer(fields, number) for number in (1, 2, 3))
-    return None if x is None and y is None and z is None else (x or 1, y or 1, z or 1)
+    return (x or 1, y or 1, z or 1) if x or y or z else None
 
 
 def _call_stack(encoded: bytes | None) -> tuple[CallFrame, ...]:
