@@ -16,7 +16,7 @@ from gpadvisor.evidence.library_math import (
     Divisor,
     becomes_whole,
     divisor_of,
-    has_broken_exponent,
+    has_no_whole_exponent,
     is_for_rare,
     is_of_doubles,
     roots_divided_by,
@@ -99,7 +99,7 @@ def concrete_cures(found: FoundMath) -> list[str]:
     cures += [cure.words for cure in _cures(found)]
     powers = {helper.id: helper for helper in found.helpers if POW in helper.name}
     if any(
-        call.callee in powers and not has_broken_exponent(function, call.index, powers[call.callee])
+        call.callee in powers and not has_no_whole_exponent(function, call.index, powers[call.callee])
         for function in found.functions
         for call in function.calls
     ):

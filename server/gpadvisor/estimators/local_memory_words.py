@@ -71,7 +71,8 @@ def local_cure(context: KernelContext, places: LocalPlaces) -> str:
         parts.append(_by_data_cure(context, places))
     if LocalKind.PARAMETER in kinds:
         parts.append(_parameter_cure(context))
-    if LocalKind.CALL in kinds:
+    # What calls keep is little beside an array that no inlining makes registers of.
+    if LocalKind.CALL in kinds and (LocalKind.ARRAY not in kinds or becomes_registers(context)):
         recursive, functions = _callees(context, places)
         inlined = terms.INLINED.of(context.language)
         parts += [f"Inline the functions that are called{inlined}."] if functions else []

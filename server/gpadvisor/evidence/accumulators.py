@@ -144,7 +144,7 @@ def kept_in_passes(function: Function) -> tuple[tuple[int, ...], ...]:
                 runs = {}
             elif space in _HELD_SPACES and opclass in _PLAIN and "STRONG" not in instruction.modifiers:
                 place = (space, _address(instruction))
-                if opclass is OpcodeClass.LOAD:
+                if opclass is OpcodeClass.LOAD or instruction.guard is not None:  # or of another branch
                     runs.pop(place, None)
                 elif _NAMES.search(place[1]):
                     run = runs.setdefault(place, [])

@@ -183,7 +183,7 @@ _ORDERS: Final = frozenset({"LT", "LE", "GT", "GE"})
 _NUMBERS: Final = ("SR_TID", "SR_CTAID")
 
 
-def numbers_of(function: Function, index: int) -> set[str]:
+def numbers_of(function: Function, index: int, names: tuple[str, ...] = _NUMBERS) -> set[str]:
     """Which of a thread's numbers, ``SR_TID`` and ``SR_CTAID``, an instruction's operands are computed from.
 
     Predicates that it combines with its own result are not followed.
@@ -193,7 +193,7 @@ def numbers_of(function: Function, index: int) -> set[str]:
     while pending:
         position = pending.pop()
         instruction = function.instructions[position]
-        result.update(name for name in _NUMBERS if name in instruction.operands)
+        result.update(name for name in names if name in instruction.operands)
         for used in instruction.uses:
             if register_file(used) not in PREDICATES:
                 more = function.reaching.definitions(position, used) - visited

@@ -62,8 +62,10 @@ def is_behind_sequence(function: Function, call: int) -> bool:
     return any(call in sequence.indices for sequence in math_sequences(function))
 
 
-def has_broken_exponent(function: Function, call: int, routine: Function) -> bool:
-    """Whether a number that pow() gets is no whole one: an argument, or what a routine for one call holds.
+def has_no_whole_exponent(function: Function, call: int, routine: Function) -> bool:
+    """Whether the exponent that pow() gets is no whole number that the source could write out as a product.
+
+    It is a broken one, an argument or what a routine for one call holds, or computed in whole numbers.
 
     The high words of doubles tell: low ones may be anywhere, and as a double's high word are no usual number.
     """
@@ -77,10 +79,12 @@ def has_broken_exponent(function: Function, call: int, routine: Function) -> boo
                 if routine.instructions[at].opcode == "UMOV"
             ]
             found.append(_literal(product))
-    return any(
-        value is not None and _LEAST_POWER <= abs(value) <= 1 / _LEAST_POWER and not value.is_integer()
-        for value in found
-    )
+    numbers = [
+        value for value in found if value is not None and _LEAST_POWER <= abs(value) <= 1 / _LEAST_POWER
+    ]
+    if numbers:
+        return any(not value.is_integer() for value in numbers)
+    return any(one.opcode == "I2F" for one in function.instructions[max(call - _CONVERSION, 0) : call])
 
 
 def _moved(instruction: Instruction) -> float | None:
@@ -102,6 +106,8 @@ def _literal(product: Instruction) -> float | None:
 
 _ARGUMENTS: Final = 12
 """Instructions in which the arguments of a call are put in place."""
+_CONVERSION: Final = 32
+"""Instructions in front of a call in which a counted exponent becomes a double."""
 _LEAST_POWER: Final = 2.0**-16
 """Of an exponent that someone writes."""
 _WORD: Final = re.compile(r"U?R\d+, (?:RZ, RZ, )?(-?0x[0-9a-f]+)")

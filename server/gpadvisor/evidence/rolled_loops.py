@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from gpadvisor.evidence.accesses import DEVICE_SPACES, is_memory, is_ordered
@@ -55,6 +56,8 @@ def _could_overlap(function: Function, loop: LoopId) -> bool:
         return False
     if len(function.loops[loop].blocks) > 1:
         return False  # what a pass does depends on conditions, and so may how many passes there are
+    if any(index in loads for index in _makers(function, facts.indices)):
+        return False  # a search: what a pass loads tells whether there is a next one
     lines = Counter(function.lines[index] for index in loads)
     if any(entry is not None and count > 1 for entry, count in lines.items()):
         return False  # one source line that loads several times: several passes, or several elements of one
@@ -73,6 +76,20 @@ def _could_overlap(function: Function, loop: LoopId) -> bool:
         and (not stores or "CONSTANT" in function.instructions[index].modifiers)
         for index in loads
     )
+
+
+def _makers(function: Function, indices: Sequence[int]) -> set[int]:
+    """What the condition of a loop's last jump is made of, within the loop."""
+    inside, pending, makers = {*indices}, [max(indices)], set[int]()
+    while pending:
+        index = pending.pop()
+        instruction = function.instructions[index]
+        guard = () if instruction.guard is None else (instruction.guard.register,)
+        for used in (*instruction.uses, *guard):
+            more = (function.reaching.definitions(index, used) & inside) - makers
+            makers |= more
+            pending += more
+    return makers
 
 
 _HOLDS_ORDER: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION, OpcodeClass.CALL})

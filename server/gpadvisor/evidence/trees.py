@@ -17,6 +17,7 @@ from gpadvisor.evidence.barriers import (
     is_whole_block,
     stored_value,
 )
+from gpadvisor.evidence.lanes import numbers_of
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.advice import StaticSite
 from gpadvisor.model.ids import LoopId
@@ -36,15 +37,27 @@ _BELOW: Final = {"GE": 0, "LT": 0, "GT": 1, "LE": 1}
 
 @lru_cache(maxsize=64)
 def tree_barriers(function: Function) -> tuple[int, ...]:
-    """Barriers at each level of a tree reduction or scan: its bound halves (or doubles) between them."""
+    """Barriers at each level of a tree reduction or scan: its bound halves (or doubles) between them.
+
+    Trees down the columns of a block are none: the values that they join are of different warps.
+    """
     levels = [
         index
         for loop in function.loops
         if _has_shared_tree(function, loop.id)
+        and not any(_is_of_rows(function, index) for index in loop_indices(function, loop.id))
         for index in loop_indices(function, loop.id)
         if is_barrier(function, index)
     ]
     return tuple(sorted({*levels, *_unrolled_tree(function)}))
+
+
+def _is_of_rows(function: Function, index: int) -> bool:
+    """Whether threads are told apart by the row that they are in, and not by their place in it."""
+    if function.instructions[index].opcode not in _COMPARES:
+        return False
+    numbers = numbers_of(function, index, ("SR_TID.X", "SR_TID.Y", "SR_TID.Z"))
+    return bool(numbers) and "SR_TID.X" not in numbers
 
 
 def is_all_that_loops_access(function: Function) -> bool:
@@ -288,7 +301,9 @@ def _unrolled_tree(function: Function) -> list[int]:
         if is_whole_block(instruction):
             bounds = dict(_level_bounds(function, level, index))
             bound = next(iter(bounds.values()), None)
-            if bound is not None and not _adds_up(function.instructions[level:index], [*bounds]):
+            conditions = [function.instructions[at] for at in bounds]
+            joins = bool(bounds) and _adds_up(function.instructions[level:index], conditions)
+            if not joins or any(_is_of_rows(function, at) for at in bounds):
                 bound = None
             if bound is None or (run and run[-1][1] not in {2 * bound, bound / 2}):
                 levels += _levels(run)
@@ -303,8 +318,8 @@ _NEAR: Final = 64
 """Instructions in front of a condition's use in which it is made: a level of a tree has some ten."""
 
 
-def _level_bounds(function: Function, start: int, end: int) -> Iterator[tuple[Instruction, int]]:
-    """The conditions of what is stored between two barriers, each with its power of two."""
+def _level_bounds(function: Function, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The places of the conditions of what is stored between two barriers, each with its power of two."""
     for index in range(start, end):
         instruction = function.instructions[index]
         if instruction.guard is None or not (
@@ -313,13 +328,13 @@ def _level_bounds(function: Function, start: int, end: int) -> Iterator[tuple[In
             continue
         condition = next(
             (
-                maker
-                for maker in reversed(function.instructions[max(index - _NEAR, 0) : index])
-                if instruction.guard.register in maker.defs
+                at
+                for at in range(index - 1, max(index - _NEAR, 0) - 1, -1)
+                if instruction.guard.register in function.instructions[at].defs
             ),
             None,
         )
-        bound = None if condition is None else _power_bound(condition)
+        bound = None if condition is None else _power_bound(function.instructions[condition])
         if condition is not None and bound is not None:
             yield condition, bound
 

@@ -13,6 +13,8 @@ from tree_sitter import Node
 _OPERATORS: Final = frozenset({"/", "%", "/=", "%="})
 _FLOATING: Final = re.compile(rb"\b(?:float|double|half2?|__half2?|(?:__)?nv_bfloat16\d?)[1-4]?\b")
 _FLOATING_LITERAL: Final = re.compile(rb"^(?!0[xX])[0-9']*[.eE]|^0[xX].*[pP]")
+_NUMBER: Final = re.compile(rb"^[\s(]*[0-9][0-9a-fA-FxXuUlL\s+*/%()<<-]*(?://.*|/\*.*)?$")
+"""What whole numbers alone make up."""
 _MATH: Final = re.compile(
     rb"^(?:std::|::)?(?:__)?f?(?:sqrt|rsqrt|cbrt|exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|sin|cos|tan|sinpi|cospi"
     rb"|asin|acos|atan|atan2|sinh|cosh|tanh|hypot|floor|ceil|round|rint|trunc|fabs|fma|fmod|erf|erfc|tgamma|lgamma)"
@@ -35,9 +37,14 @@ class DeclaredNames:
         default_factory=set
     )  # kind of name (of a variable, a member), text
     other: set[tuple[str, bytes]] = field(default_factory=set)
+    constant: set[bytes] = field(default_factory=set)  # macros that are a number
 
     def look_at(self, node: Node) -> None:
-        """Note what a declaration declares."""
+        """Note what a declaration or a macro declares."""
+        if node.type == "preproc_def":
+            name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+            if name is not None and value is not None and _NUMBER.match(self._text(value)):
+                self.constant.add(self._text(name))
         kind = node.child_by_field_name("type") if node.type in _DECLARATIONS else None
         if kind is None:
             return
@@ -59,6 +66,11 @@ class DeclaredNames:
                 return True
             parts.extend(_operands(node))
         return False
+
+    def is_by_constant(self, division: Node) -> bool:
+        """Whether the divisor is a macro that is a number, which leaves no division."""
+        right = division.child_by_field_name("right")
+        return right is not None and right.type == "identifier" and self._text(right) in self.constant
 
     def _is_floating_part(self, node: Node) -> bool:
         match node.type:

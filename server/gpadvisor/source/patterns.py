@@ -81,8 +81,12 @@ class Patterns:
             self._function(node)
 
     def divisions(self) -> tuple[Token, ...]:
-        """Divisions and remainders of what no declaration says to be floating-point numbers."""
-        return tuple(self._token(node) for node in self.division_nodes if not self.names.is_floating(node))
+        """Divisions and remainders of what no declaration says to be floating-point numbers or a constant."""
+        return tuple(
+            self._token(node)
+            for node in self.division_nodes
+            if not self.names.is_floating(node) and not self.names.is_by_constant(node)
+        )
 
     def _token(self, node: Node) -> Token:
         # One byte more than the limit tells a text that was cut from one that ends there.

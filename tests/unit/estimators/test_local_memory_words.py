@@ -68,6 +68,9 @@ def test_an_array_that_fits_nowhere_is_made_smaller() -> None:
     _, cure = _said(LocalKind.ARRAY, _context(stack=4096))
     assert cure.startswith("Make the array smaller")
     assert "4096 bytes of each thread fit neither" in cure
+    both = {(FunctionId(0), 3): LocalKind.ARRAY, (FunctionId(0), 5): LocalKind.CALL}
+    assert local_cure(_context(stack=4096), both) == cure  # no inlining makes registers of it
+    assert "Inline the functions" in local_cure(_context(), both)
 
 
 def test_a_function_that_may_get_the_address_of_an_array_is_named() -> None:

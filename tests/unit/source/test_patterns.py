@@ -45,6 +45,18 @@ def test_divisions_by_what_is_not_a_literal(source: SourceFacts) -> None:
     assert on(10, source.divisions) == []  # by an element of an array of floats
 
 
+def test_a_macro_that_is_a_number_leaves_no_division() -> None:
+    text = """#define WORDS (64 / 4)
+#define ROWS 1024u // of a tile
+#define HALF (SIZE / 2)
+__global__ void f(int *a, int i, int n) {
+    a[i % WORDS] = i / ROWS;
+    a[i % HALF] = i / n;
+}"""
+    divisions = source_facts("f.cu", text).divisions
+    assert [token.text for token in divisions if token.line >= 4] == ["i % HALF", "i / n"]
+
+
 def test_divisions_of_floating_point_numbers_are_no_divisions_of_integers() -> None:
     text = """struct Cell { float mass; int count; };
 __global__ void f(const unsigned n, const double length, float *out, const half *h, T t, Cell c, int both) {
