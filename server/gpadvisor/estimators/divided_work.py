@@ -18,7 +18,8 @@ from gpadvisor.estimators.launches import (
     outside_share,
     shape,
 )
-from gpadvisor.estimators.utilisation import measured_loads
+from gpadvisor.estimators.parallel import of_an_sm, shared_unit
+from gpadvisor.estimators.utilisation import measured_loads, utilisations, where_work_is
 from gpadvisor.evidence.divisible_loops import divisible_loop
 from gpadvisor.evidence.loops import loop_facts, measured_trips
 from gpadvisor.evidence.measured import executed_warps
@@ -276,16 +277,40 @@ def same_work(
     )
 
 
-def too_few_warps(old: LaunchShape, new: LaunchShape, sms: int) -> Match:
-    """Smaller blocks would leave most SMs without work, too; what dividing the loops gives is up to how."""
+def shared_loops(
+    context: KernelContext,
+    profile: KernelProfile,
+    old: LaunchShape,
+    new: LaunchShape,
+    spread: ParallelTarget,
+    *,
+    crowded: bool,
+) -> Match | None:
+    """Loops to share, where smaller blocks would leave most SMs without work, too, or give warps little.
+
+    They give little to warps that wait for no unit of theirs: without samples counters tell, if they were
+    taken, of the SMs that have work. What dividing the loops gives is up to how.
+    """
+    sms = profile.device.sms or 1
+    if context.blame is not None:
+        why = f"{new.blocks} blocks of {new.threads} threads would leave {sms - new.blocks}"
+        return None if crowded or 2 * new.blocks > sms else _shared_loops(old, sms, why, None)
+    units = where_work_is(profile, of_an_sm(utilisations(profile)))
+    if not units or shared_unit(context) or any(unit.percent >= constants.HIGH_PERCENT for unit in units):
+        return None
+    why = "no unit of the others is full, so that smaller blocks on more SMs gain little"
+    return _shared_loops(old, sms, why, spread)
+
+
+def _shared_loops(old: LaunchShape, sms: int, why: str, spread: ParallelTarget | None) -> Match:
     cure = (
         "Let several threads share what one does now in its loop, or run independent kernels at the same time"
     )
     return Match(
         title=f"{counted(old.blocks, 'block')} for {counted(sms, 'SM')}",
         cure=cure,
-        advice=f"{cure}: {sms - old.blocks} of {sms} SMs have no work, and {new.blocks} blocks of "
-        f"{new.threads} threads would leave {sms - new.blocks}.",
+        advice=f"{cure}: {sms - old.blocks} of {sms} SMs have no work, and {why}.",
         regions=(),
+        parallel=spread,
         leads=True,
     )

@@ -39,6 +39,9 @@ def reduced_by_rows(
     if longer and traffic is not None and traffic.sectors:
         fewest = min(traffic.ideal_sectors, _asked_sectors(context, profile) or traffic.ideal_sectors)
         remaining |= dict.fromkeys((L1_TO_L2, L2, DRAM), fewest / traffic.sectors)
+        moved = traffic.dram_sectors(profile)
+        if moved and lanes == 1:  # L2 may have joined what full warps ask for several times
+            remaining[DRAM] = max(remaining[DRAM], min(1.0, fewest / moved))
         if traffic.requests and traffic.l1_wavefronts:
             passes = max(traffic.requests / lanes, fewest / SECTORS_PER_LINE) + traffic.wavefronts_shared
             remaining |= dict.fromkeys((L1, L1_DATA), min(1.0, passes / traffic.l1_wavefronts))

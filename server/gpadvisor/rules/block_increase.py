@@ -43,8 +43,9 @@ that one writes what another reads of the same array is told from the parameters
 and pointers may point anywhere. A kernel that keeps one result per block needs as many places for them. If
 threads of a block share data through caches, smaller blocks share less and read more. If the kernel takes a
 few microseconds, the launch costs as much. Warps that hardly wait for each other gain nothing from an SM of
-their own: then more threads are missing, not more SMs. Sums of floating-point numbers that threads share are
-added in another order, which changes their last digits.
+their own: then more threads are missing, not more SMs; without samples that is told where no unit of the
+SMs that have work is full. Sums of floating-point numbers that threads share are added in another order,
+which changes their last digits.
 
 ## How the gain is estimated
 
@@ -75,7 +76,7 @@ from gpadvisor.estimators.divided_work import (
     long_blocks,
     one_thread,
     one_warp,
-    too_few_warps,
+    shared_loops,
     wider_blocks,
 )
 from gpadvisor.estimators.idle_blocks import blocks_without_work, launch_or_samples
@@ -269,9 +270,10 @@ def _fewer_than_sms(
     if new is None or new.blocks <= launch_shape.blocks:
         new = launch_shape
     crowded = _crowded(context) > constants.NOTABLE
-    looped = context.blame is not None and _loops(context)
-    if looped and not crowded and new is not launch_shape and 2 * new.blocks <= sms:
-        return too_few_warps(launch_shape, new, sms)
+    if new is not launch_shape and _loops(context):
+        spread = _spread_target(context, launch_shape, None, sms, ratio)
+        if match := shared_loops(context, profile, launch_shape, new, spread, crowded=crowded):
+            return match
     cure, facts = _split_words(context, launch_shape, new, sms, free)
     # What a division of the kernel's own work gives is up to how it is done, but for warps that wait in turn.
     mostly_idle = 2 * launch_shape.blocks <= sms

@@ -22,6 +22,7 @@ from gpadvisor.evidence.queries import location_text
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.profile import Evidence
 from gpadvisor.model.program import KernelFacts
 from gpadvisor.model.remedy import Remedy
 from gpadvisor.model.sentence import Sentence
@@ -791,6 +792,27 @@ def test_few_warps_that_wait_for_nobody_are_to_share_their_loops() -> None:
     assert "8 blocks" in _match(block_increase, _launch(WAITING, grid=4, block=256)).cure  # nothing to share
 
 
+@pytest.mark.parametrize(("pipe", "shared"), [(6.9, True), (9.5, False)])
+def test_without_samples_smaller_blocks_are_told_where_a_unit_of_the_busy_sms_is_full(
+    pipe: float, shared: bool
+) -> None:
+    """As 8 blocks of 1024 threads at 69 % of the FP64 pipe of 8 SMs, made 64 of 128, that gained 1.03x."""
+    loop = """
+        MOV R10, RZ
+        again:
+        FFMA R8, R8, R2, R9 // 7
+        IADD3 R10, R10, 0x1, RZ // 7
+        ISETP.LT.AND P1, PT, R10, c[0x0][0x174], PT // 7
+        @P1 BRA again // 7
+        STG.E [R4.64], R8
+        EXIT
+    """
+    counted = {"sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_elapsed": pipe}
+    context = _launch(WAITING, INDEXED + loop, grid=8, block=1024, metrics=counted)
+    found = _match(block_increase, replace(context, blame=None, evidence=Evidence.COUNTED))
+    assert found.cure.startswith("Let several threads share" if shared else "Launch 64 blocks of 128")
+
+
 def test_one_block_short_of_the_gpu_promises_next_to_nothing() -> None:
     context = _launch(ROWS, grid=79, block=512)
     found = _match(block_increase, context)
@@ -1230,6 +1252,27 @@ def test_a_gain_by_fewer_sectors_is_told_as_that(sectors: int, told: bool) -> No
         found.title == "a warp of a block of 32 x 32 threads takes 8.0 times the sectors that it needs"
     ) is told
     assert found.replaced_by == ("GPA106" if told else "")
+
+
+@pytest.mark.parametrize(("moved", "left"), [(8_000.0, 1.0), (16_000.0, 0.5), (64_000.0, 1 / 8)])
+def test_what_l2_joins_is_no_load_that_another_block_takes_off_dram(moved: float, left: float) -> None:
+    """As an enlarged image whose sectors were asked for three times: 3.1x was told with DRAM at 38 %."""
+    name = "memory_l2_theoretical_sectors_global"
+    context = _launch(
+        WAITING,
+        counts={"load": (2000, 64000)},
+        pc_metrics={name: {"load": 64_000.0}, f"{name}_ideal": {"load": 8_000.0}},
+        metrics={"dram__sectors_read.sum": moved},
+    )
+    assert context.profile is not None
+    held = shape(context, context.profile, 100, 256)
+    assert held is not None
+    longer = BlockShape(block=(16, 16, 1), grid=None, held=held)
+    loads_left = {
+        one.resource: one.remaining for one in reduced_by_rows(context, context.profile, longer, 1.0)
+    }
+    assert loads_left.get("DRAM", 1.0) == pytest.approx(left)
+    assert loads_left["L2"] == pytest.approx(1 / 8)
 
 
 @pytest.mark.parametrize(("rows", "early"), [(1, True), (50, False)])
