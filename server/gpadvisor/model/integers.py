@@ -22,7 +22,7 @@ OR: Final = 0xFC
 """Tables of LOP3."""
 _REGISTER: Final = re.compile(r"(U?R)(\d+)(?:\.64)?\Z")
 _NUMBER: Final = re.compile(r"0x[0-9a-fA-F]+\Z")
-_CONSTANT: Final = re.compile(r"c\[(0x[0-9a-f]+)\]\[(0x[0-9a-f]+)\](?:\.64)?\Z")
+_CONSTANT: Final = re.compile(r"c\[(0x[0-9a-f]+)\]\[(?:(0x[0-9a-f]+)|U?RZ)\](?:\.64)?\Z")
 _PREDICATE: Final = re.compile(r"!?U?P(?:\d|T)\Z")
 _ADDRESS: Final = re.compile(r"(?<!c)(?<!cx)\[([^\[\]]*)\](?!\[)")
 """Brackets, but those of a constant or a descriptor."""
@@ -114,7 +114,7 @@ def operand(text: str) -> IntegerOperand:
         value = int(name, 16) if name.startswith("0") else 0
         return IntegerOperand(name, number=signed(sign * value + offset))
     match = _CONSTANT.match(name)
-    constant = None if match is None else (int(match[1], 16), int(match[2], 16))
+    constant = None if match is None else (int(match[1], 16), int(match[2] or "0", 16))
     return IntegerOperand(name.removesuffix(".64"), sign, offset, constant=constant)
 
 

@@ -16,7 +16,7 @@ from gpadvisor.model.integers import (
     signed,
 )
 
-VALUES = {"R2": 5, "R3": 7, "R6": 0x8000_0001, "R7": 0x10, "UR4": 3, "c[0x0][0x160]": 100}
+VALUES = {"R2": 5, "R3": 7, "R6": 0x8000_0001, "R7": 0x10, "UR4": 3, "c[0x0][0x160]": 100, "c[0x4][0x0]": 9}
 
 
 def _computed(text: str, word: int = 0) -> Computation | None:
@@ -57,6 +57,7 @@ def _sum(computed: Computation) -> int:
         ("SHF.L.U32 R4, R6, 0x1, RZ", 2),
         ("HFMA2.MMA R4, -RZ, RZ, 0, 2.384185791015625e-07", 4),
         ("ULDC UR5, c[0x0][0x160]", 100),
+        ("LDC.64 R4, c[0x4][RZ]", 9),
         ("CS2R R4, SRZ", 0),
     ],
 )
