@@ -11,7 +11,7 @@ from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.advice.evaluate import evaluate
 from gpadvisor.estimators.constants import RUN_TO_RUN
-from gpadvisor.estimators.contention import contention
+from gpadvisor.estimators.contention import L1_REQUESTS, ON_THE_WAY, contention
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.addresses import is_same_for_all
 from gpadvisor.evidence.atomics import atomics_of
@@ -61,6 +61,17 @@ def test_threads_that_meet_are_added_up_in_the_warp() -> None:
     found = _match(context)
     assert "send one" in found.advice
     assert OPTIMIZER.estimate(context, found).expected == pytest.approx(1 / (1 - 0.5 * 255 / 256), rel=0.01)
+
+
+def test_the_way_to_l2_may_be_as_loaded_as_before_or_as_much_less_as_operations_go() -> None:
+    """The requests to L1 are the operations'; what else is on the way carries other data, too."""
+    loads = {load.resource: load for load in _match(_context("R9", 1)).reduced_loads}
+    assert loads.keys() >= ON_THE_WAY
+    left = pytest.approx(1 / 256)  # one operation of a block of 256 threads
+    assert {name: loads[name].remaining for name in ON_THE_WAY} == {
+        name: left if name == L1_REQUESTS else 1 for name in ON_THE_WAY
+    }
+    assert {loads[name].remaining_best for name in ON_THE_WAY} == {1 / 256}
 
 
 def test_threads_that_are_spread_are_kept_apart_in_shared_memory() -> None:

@@ -17,6 +17,7 @@ from gpadvisor.estimators.constants import RUN_TO_RUN
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.launches import best_split, next_block, shape
 from gpadvisor.estimators.row_loads import reduced_by_rows
+from gpadvisor.estimators.utilisation import ISSUE
 from gpadvisor.evidence.launches import freedom
 from gpadvisor.evidence.queries import location_text
 from gpadvisor.model.advice import Match, Rejection
@@ -687,6 +688,15 @@ def test_the_block_of_a_call_counts_and_the_rest_of_the_kernel_does_not() -> Non
     found = _match(function_inlining, context_of(listing(text), rows))
     assert [region.rows.tolist() for region in found.regions] == [[0, 2]]
     assert found.regions[0].active_samples == 50 + 500 + 10
+
+
+def test_inlining_frees_the_calls_and_the_returns() -> None:
+    """Two of six instructions that all run as often."""
+    code = listing(CALLED.replace("CALL.REL", "call| CALL.REL").replace("RET.REL", "return| RET.REL"))
+    counts = dict.fromkeys(code.tags, (1000, 32_000))
+    found = _match(function_inlining, context_of(code, ROWS, counts=counts))
+    (issued,) = [load for load in found.reduced_loads if load.resource == ISSUE]
+    assert issued.remaining == pytest.approx(4 / 6)
 
 
 @pytest.mark.parametrize("looped", [True, False])
