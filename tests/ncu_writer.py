@@ -20,6 +20,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal
 
 import zstandard
@@ -131,12 +132,12 @@ def write_report(
     session += _sub(4, _string(1, "Linux") + _string(5, host))
     if command is not None:
         session += _string(11, command)
-    out = b"NVR\0" + _sized(_varint_field(1, 7)) + writer.block(session=session)
+    out = bytearray(b"NVR\0" + _sized(_varint_field(1, 7)) + writer.block(session=session))
     for launch in launches:
         out += writer.launch(launch, late=late)
     if others:
         out += writer.block(others=others)
-    return zstandard.ZstdCompressor().compress(out) if compress else out
+    return zstandard.ZstdCompressor().compress(out) if compress else bytes(out)
 
 
 def sections_of(cubin: bytes) -> dict[str, tuple[int, int]]:
@@ -331,12 +332,12 @@ class _Writer:
         return message
 
     def metric(self, name: str, value: Value | None, instances: Sequence[tuple[int, float]] | None) -> bytes:
-        message = _varint_field(1, self.name(name))
+        message = bytearray(_varint_field(1, self.name(name)))
         if value is not None:
             message += _sub(2, self.value(value))
         for identifier, number in instances or ():
             message += _sub(3, _sub(1, _varint_field(5, identifier)) + _sub(2, self.value(number)))
-        return message
+        return bytes(message)
 
     def value(self, value: Value) -> bytes:
         if isinstance(value, str):
@@ -464,6 +465,7 @@ def _frame(frame: FrameSpec) -> bytes:
     return message + (_varint_field(5, frame.line) if frame.line else b"")
 
 
+@lru_cache(maxsize=1 << 16)
 def _varint(value: int) -> bytes:
     value &= (1 << 64) - 1
     out = bytearray()
