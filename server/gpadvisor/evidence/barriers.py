@@ -195,12 +195,14 @@ def _reads_own(function: Function, barrier: int, before: Sequence[int], after: S
     """Whether each thread reads from shared memory, behind a barrier, only what it wrote in front of it."""
     stores = [index for index in before if is_shared(function.instructions[index])]
     loads = [position for position in after if is_shared(function.instructions[position])]
-    written = [_shared_place(function, store) for store in stores if _always_runs(function, store, barrier)]
+    if not loads or not all(
+        function.instructions[store].info.opclass is OpcodeClass.STORE
+        and _always_runs(function, store, barrier)
+        for store in stores
+    ):
+        return False
+    written = [_shared_place(function, store) for store in stores]
     read = [_shared_place(function, load) for load in loads]
-    if not loads or len(written) < len(stores):
-        return False
-    if any(function.instructions[store].info.opclass is not OpcodeClass.STORE for store in stores):
-        return False
     return all(
         function.instructions[load].info.opclass is OpcodeClass.LOAD
         and place is not None
@@ -251,7 +253,7 @@ def _is_place_of_thread(function: Function, index: int, address: Register) -> bo
     axes: set[str] = set()
     pending, visited = [(index, address)], set[int]()
     while pending:
-        for definition in function.reaching.definitions(*pending.pop()):
+        for definition in function.reaching.definitions(*pending.pop()) - visited:
             maker = function.instructions[definition]
             axes.update(_THREAD.findall(maker.operands))
             leftwards = maker.opcode in SHIFTS and "L" in maker.modifiers
@@ -260,7 +262,7 @@ def _is_place_of_thread(function: Function, index: int, address: Register) -> bo
                 leftwards or linear or is_copy(maker) or maker.info.opclass is OpcodeClass.SPECIAL_REGISTER
             ):
                 return False
-            pending += [(definition, used) for used in maker.uses if definition not in visited]
+            pending += [(definition, used) for used in maker.uses]
             visited.add(definition)
     return bool(axes) and axes == _axes(function)
 

@@ -80,6 +80,7 @@ class ValueRanges:
         self._function = function
         self._reaching = function.reaching
         self._pending: set[tuple[int, Register]] = set()
+        self._known: dict[tuple[int, Register, int], NumberRange] = {}  # of one question, by depth
 
     def address(self, index: int) -> NumberRange | None:
         """The low words of an access's addresses; None where nothing bounds them."""
@@ -118,6 +119,17 @@ class ValueRanges:
         return value.times(operand.sign).plus(NumberRange(operand.offset, operand.offset))
 
     def _register(self, index: int, target: Register) -> NumberRange:
+        """The range of a register where an instruction reads it, found once for each depth."""
+        depth = len(self._pending)
+        if depth == 0:
+            self._known.clear()
+        key = index, target, depth
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._followed(index, target)
+        return known
+
+    def _followed(self, index: int, target: Register) -> NumberRange:
         key = index, target
         definitions = self._reaching.definitions(index, target)
         if key in self._pending or len(self._pending) > _DEEPEST or not definitions:

@@ -41,6 +41,14 @@ def test_what_bounds_an_address(text: str, low: int, high: int) -> None:
     assert _address(f"LDC.64 R12, c[0x0][0x168]\n{text}") == NumberRange(low, high, BASE)
 
 
+def test_what_is_added_up_again_and_again_is_followed_once() -> None:
+    # By each of its uses it would be followed 3 ** 18 times.
+    sums = "\n".join(["IADD3 R2, R2, R2, R2"] * 18)
+    bit = "LDG.E R2, [R6.64]\nLOP3.LUT R2, R2, 0x1, RZ, 0xc0, !PT"
+    text = f"LDC.64 R12, c[0x0][0x168]\n{bit}\n{sums}\nLEA R4, R2, R12, 0x2"
+    assert _address(text) == NumberRange(0, 4 * 3**18, BASE)
+
+
 @pytest.mark.parametrize(
     "text",
     [
