@@ -228,15 +228,18 @@ def main() -> int:
     packages = chosen.package or list(TESTS)
     every = [mutant for package in packages for mutant in mutants(package)]
     sample = random.Random(chosen.seed).sample(every, min(chosen.mutants, len(every)))
-    survivors: dict[Mutant, Fate] = {}
+    left = {
+        package: dict.fromkeys((one for one in sample if one.package == package), Fate.SURVIVED)
+        for package in packages
+    }
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(chosen.jobs) as pool:
         os.environ[FOLDER] = folder
-        for package in packages:
-            left = dict.fromkeys((one for one in sample if one.package == package), Fate.SURVIVED)
-            for tests in (TESTS[package], SLOWER_TESTS.get(package, ())):
-                if tests and left and time.monotonic() < end:
-                    left = _left(package, [*left], tests, chosen.jobs)
-            survivors |= left
+        for stage in (TESTS, SLOWER_TESTS):  # the slower ones of none before the quick ones of all
+            for package in packages:
+                tests = stage.get(package, ())
+                if tests and left[package] and time.monotonic() < end:
+                    left[package] = _left(package, [*left[package]], tests, chosen.jobs)
+        survivors = {mutant: fate for some in left.values() for mutant, fate in some.items()}
         places: SimpleQueue[Path] = SimpleQueue()
         for job in range(chosen.jobs):
             shutil.copytree(SERVER, Path(folder, str(job)))
