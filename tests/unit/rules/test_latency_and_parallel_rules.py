@@ -782,19 +782,21 @@ def test_warps_that_wait_for_nobody_gain_nothing_from_an_sm_of_their_own() -> No
     assert estimate.high == pytest.approx((1 + RUN_TO_RUN) * estimate.paper)
 
 
+COUNTED_LOOP = """
+    MOV R10, RZ
+    again:
+    FFMA R8, R8, R2, R9 // 7
+    IADD3 R10, R10, 0x1, RZ // 7
+    ISETP.LT.AND P1, PT, R10, c[0x0][0x174], PT // 7
+    @P1 BRA again // 7
+    STG.E [R4.64], R8
+    EXIT
+"""
+
+
 def test_few_warps_that_wait_for_nobody_are_to_share_their_loops() -> None:
     """As 4 blocks of 256 threads, of which smaller blocks would make 8: most SMs stay without work."""
-    loop = """
-        MOV R10, RZ
-        again:
-        FFMA R8, R8, R2, R9 // 7
-        IADD3 R10, R10, 0x1, RZ // 7
-        ISETP.LT.AND P1, PT, R10, c[0x0][0x174], PT // 7
-        @P1 BRA again // 7
-        STG.E [R4.64], R8
-        EXIT
-    """
-    found = _match(block_increase, _launch(WAITING, INDEXED + loop, grid=4, block=256))
+    found = _match(block_increase, _launch(WAITING, INDEXED + COUNTED_LOOP, grid=4, block=256))
     assert found.cure.startswith("Let several threads share what one does now in its loop")
     assert "76 of 80 SMs have no work, and 8 blocks of 128 threads would leave 72" in found.advice
     assert found.leads
@@ -807,18 +809,8 @@ def test_without_samples_smaller_blocks_are_told_where_a_unit_of_the_busy_sms_is
     pipe: float, shared: bool
 ) -> None:
     """As 8 blocks of 1024 threads at 69 % of the FP64 pipe of 8 SMs, made 64 of 128, that gained 1.03x."""
-    loop = """
-        MOV R10, RZ
-        again:
-        FFMA R8, R8, R2, R9 // 7
-        IADD3 R10, R10, 0x1, RZ // 7
-        ISETP.LT.AND P1, PT, R10, c[0x0][0x174], PT // 7
-        @P1 BRA again // 7
-        STG.E [R4.64], R8
-        EXIT
-    """
     counted = {"sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_elapsed": pipe}
-    context = _launch(WAITING, INDEXED + loop, grid=8, block=1024, metrics=counted)
+    context = _launch(WAITING, INDEXED + COUNTED_LOOP, grid=8, block=1024, metrics=counted)
     found = _match(block_increase, replace(context, blame=None, evidence=Evidence.COUNTED))
     assert found.cure.startswith("Let several threads share" if shared else "Launch 64 blocks of 128")
 
