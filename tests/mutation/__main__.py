@@ -57,7 +57,7 @@ SLOWER_TESTS: Final = {
 """Asked about what the others let pass: laws, and advice on compiled and on measured kernels, by word."""
 MUTANTS: Final = 200
 MINUTES: Final = 20
-"""After which slower tests are asked of no further mutant; those that run are waited for."""
+"""After which no test is asked any more; those that run are ended, and count as having noticed nothing."""
 SEED: Final = 1
 CPU_SECONDS: Final = 240
 """Of one test run, which takes five to ninety; a mutant that needs more does not end, and is caught."""
@@ -161,8 +161,8 @@ def _changes(node: ast.expr | ast.stmt) -> Iterator[dict[str, object]]:
             yield {"value": ast.Constant(None)}
 
 
-def _is_noticed(place: Path, tests: Sequence[str]) -> bool:
-    """Whether the tests fail with the package of a place; what tools tell them is shared by all places."""
+def _is_noticed(place: Path, tests: Sequence[str], end: float) -> bool:
+    """Whether tests fail in time with the package of a place; what tools tell them all places share."""
     environment = os.environ | {
         FOLDER: str(place.parent),
         "PYTHONPATH": str(place),
@@ -178,27 +178,34 @@ def _is_noticed(place: Path, tests: Sequence[str]) -> bool:
         stderr=subprocess.DEVNULL,
     ) as process:
         resource.prlimit(process.pid, resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-    return process.returncode != 0
+        try:
+            return process.wait(max(0.0, end - time.monotonic())) != 0
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return False
 
 
-def _left(package: str, sample: Sequence[Mutant], tests: Sequence[str], jobs: int) -> dict[Mutant, Fate]:
-    """What tests do not notice, or cannot tell, in copies of this process."""
+def _left(
+    package: str, sample: Sequence[Mutant], tests: Sequence[str], jobs: int, end: float
+) -> dict[Mutant, Fate]:
+    """What tests do not notice in time, or cannot tell, in copies of this process."""
     changes = [Change(str(SERVER / one.file), one.line, one.changed()[1]) for one in sample]
-    trials = Trials(str(SERVER / "gpadvisor" / package), changes, jobs)
+    trials = Trials(str(SERVER / "gpadvisor" / package), changes, jobs, end)
     with redirect_stdout(io.StringIO()):
         pytest.main([*_OPTIONS, "-p", "no:xdist", *tests], plugins=[trials])
-    if trials.failed or len(trials.fates) < len(changes):
+    if trials.failed or (len(trials.fates) < len(changes) and time.monotonic() < end):
         sys.exit(f"{' '.join(trials.failed) or package}: these fail without any change")
-    return {one: trials.fates[at] for at, one in enumerate(sample) if trials.fates[at] is not Fate.CAUGHT}
+    fates = {one: trials.fates.get(at, Fate.SURVIVED) for at, one in enumerate(sample)}
+    return {one: fate for one, fate in fates.items() if fate is not Fate.CAUGHT}
 
 
-def _survives(mutant: Mutant, places: SimpleQueue[Path]) -> bool:
-    """Whether no test notices a change that cannot be made in a process that runs."""
+def _survives(mutant: Mutant, places: SimpleQueue[Path], end: float) -> bool:
+    """Whether no test notices in time a change that cannot be made in a process that runs."""
     place = places.get()
     try:
         (place / mutant.file).write_text(ast.unparse(mutant.changed()[1]), "utf-8")
         stages = TESTS[mutant.package], SLOWER_TESTS.get(mutant.package, ())
-        noticed = any(_is_noticed(place, tests) for tests in stages if tests)
+        noticed = any(_is_noticed(place, tests, end) for tests in stages if tests)
         shutil.copy2(SERVER / mutant.file, place / mutant.file)  # with its time: its byte code is known by it
         return not noticed
     finally:
@@ -219,7 +226,7 @@ def main() -> int:
     """Print survivors and the score; what nobody was asked about in time counts as a survivor."""
     parser = argparse.ArgumentParser(prog="make mutate", description=__doc__)
     parser.add_argument("--mutants", type=int, default=MUTANTS)
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="then no slower tests are asked")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="then no test is asked")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--package", choices=TESTS, action="append", help="these alone")
@@ -238,20 +245,18 @@ def main() -> int:
             for package in packages:
                 tests = stage.get(package, ())
                 if tests and left[package] and time.monotonic() < end:
-                    left[package] = _left(package, [*left[package]], tests, chosen.jobs)
+                    left[package] = _left(package, [*left[package]], tests, chosen.jobs, end)
         survivors = {mutant: fate for some in left.values() for mutant, fate in some.items()}
         places: SimpleQueue[Path] = SimpleQueue()
         for job in range(chosen.jobs):
             shutil.copytree(SERVER, Path(folder, str(job)))
             places.put(Path(folder, str(job)))
         undecided = [mutant for mutant, fate in survivors.items() if fate is Fate.UNDECIDED]
-        answers = pool.map(lambda mutant: _survives(mutant, places), undecided)
-        for mutant in undecided:
-            if time.monotonic() > end:
-                break
-            if not next(answers):
+        for mutant, survived in zip(
+            undecided, pool.map(lambda one: _survives(one, places, end), undecided), strict=True
+        ):
+            if not survived:
                 del survivors[mutant]
-        pool.shutdown(cancel_futures=True)
     _print(survivors, sample, packages)
     sys.stdout.write(f"of {len(every)} mutants, seed {chosen.seed}\n")
     return 0

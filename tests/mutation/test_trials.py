@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import ast
+import os
+import time
 from pathlib import Path
 
 import pytest
-from tests.mutation.trials import Change, changed_functions, changed_value
+from tests.mutation.trials import Change, Fate, Trials, changed_functions, changed_value
 
 from gpadvisor.model import integers
 
@@ -45,3 +47,14 @@ def test_a_value_is_bound_by_the_name_of_its_statement(old: str, new: str, name:
     assert not changed_functions(change)
     found = changed_value(change)
     assert (None if found is None else found[:2]) == (None if name is None else (integers, name))
+
+
+@pytest.mark.parametrize(("seconds", "fates"), [(0.0, {0: Fate.CAUGHT}), (60.0, {})])
+def test_what_still_runs_when_time_is_up_is_ended(seconds: float, fates: dict[int, Fate]) -> None:
+    trials = Trials("", [], 1, time.monotonic() + 1)
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(seconds)
+        os._exit(Fate.CAUGHT.value)
+    trials._await({pid: 0})
+    assert trials.fates == fates

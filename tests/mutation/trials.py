@@ -11,6 +11,7 @@ import ast
 import gc
 import os
 import resource
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -96,24 +97,29 @@ class Fate(Enum):
 class Trials:
     """A pytest plugin that, in place of running the tests once, tries changes with those that run them."""
 
-    def __init__(self, folder: str, changes: Sequence[Change], jobs: int) -> None:
-        """Of changes below a folder, so many at a time."""
+    def __init__(self, folder: str, changes: Sequence[Change], jobs: int, end: float) -> None:
+        """Of changes below a folder, so many at a time, until that time of the monotonic clock."""
         self._folder = folder
         self._changes = changes
         self._jobs = jobs
+        self._end = end
         self._items: dict[str, pytest.Item] = {}
         self._known = Known()
-        self.fates: dict[int, Fate] = {}  # by the number of the change
+        self.fates: dict[
+            int, Fate
+        ] = {}  # by the number of the change; not of those for which there was no time
         self.failed: list[str] = []  # without any change
 
     @pytest.hookimpl
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Which tests run what, then each change in a process of its own."""
         self._items = {item.nodeid: item for item in session.items}
-        self._known = _in_fork(self._learn)
+        self._known = _in_fork(self._learn, self._end) or Known()
         self.failed = self._known.failed
         running: dict[int, int] = {}
         for number, change in enumerate(() if self.failed else self._changes):
+            if time.monotonic() >= self._end:
+                break
             if len(running) >= self._jobs:
                 self._await(running)
             pid = os.fork()
@@ -129,9 +135,15 @@ class Trials:
         return True
 
     def _await(self, running: dict[int, int]) -> None:
-        pid, status = os.wait()
-        code = os.waitstatus_to_exitcode(status)
-        self.fates[running.pop(pid)] = Fate(code) if code in {0, 2} else Fate.CAUGHT
+        while not (ended := [pair for pid in running if (pair := os.waitpid(pid, os.WNOHANG))[0]]):
+            if time.monotonic() >= self._end:
+                for pid in running:
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+        for pid, status in ended:
+            number, code = running.pop(pid), os.waitstatus_to_exitcode(status)
+            if code != -signal.SIGKILL or time.monotonic() < self._end:
+                self.fates[number] = Fate(code) if code in {0, 2} else Fate.CAUGHT
 
     def _learn(self) -> Known:
         known = Known()
@@ -213,8 +225,8 @@ def _run(item: pytest.Item, following: pytest.Item | None, tell: Callable[[str],
     plugins.unregister(failures)
 
 
-def _in_fork(work: Callable[[], Known]) -> Known:
-    """What is found out in a process of its own, which leaves nothing behind in this one."""
+def _in_fork(work: Callable[[], Known], end: float) -> Known | None:
+    """What is found out in a process of its own, which leaves nothing behind here; None if too late."""
     receiver, sender = Pipe(duplex=False)
     pid = os.fork()
     if pid == 0:
@@ -224,7 +236,8 @@ def _in_fork(work: Callable[[], Known]) -> Known:
         finally:
             os._exit(0)
     sender.close()
-    known: Known = receiver.recv()
+    known = receiver.recv() if receiver.poll(max(0.0, end - time.monotonic())) else None
+    os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     return known
 
