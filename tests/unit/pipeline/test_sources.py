@@ -42,6 +42,27 @@ def test_of_two_checkouts_the_open_one_is_meant(tmp_path: Path, here: dict[str, 
     assert _found(tmp_path, here) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "compiled", "found"),
+    [
+        ("kernel_files/sum.cuknl", "sum.cu", True),
+        ("kernel_files/sum.cuh", None, True),
+        ("kernel_files/sum.cuknl", None, False),  # a report may name any file
+        ("../secrets.env", "sum.cu", False),
+    ],
+)
+def test_what_is_compiled_with_a_source_may_have_any_name(
+    tmp_path: Path, name: str, compiled: str | None, found: bool
+) -> None:
+    folder = tmp_path / "app"
+    named = (folder / name).resolve()
+    named.parent.mkdir(parents=True, exist_ok=True)
+    named.write_text(TEXT, encoding="utf-8")
+    request = Request(settings=Settings(), root=tmp_path)
+    sources = find_sources([str(named)], None, None if compiled is None else folder / compiled, request)
+    assert sources.local == ({str(named): TEXT} if found else {})
+
+
 _CODE = """
     LDG.E R2, [R4.64] // 3
     FFMA R2, R2, R2, R2 // 3

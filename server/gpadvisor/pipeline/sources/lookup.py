@@ -80,8 +80,9 @@ def find_sources(
     paths = dict.fromkeys(in_project)
     for entry in texts:
         for place in (entry.path, *mapped_paths(entry.path, mappings)):
-            # A report may name any file of this machine: only what is a source by its name is opened.
-            if local_sources.is_source_name(Path(place)) and Path(place).is_file():
+            # A report may name any file of this machine: only what is a source by its name is opened, and
+            # what a source beside it was just compiled with, such as "kernel_files/sum.cuknl".
+            if _may_open(Path(place), compiled) and Path(place).is_file():
                 paths[Path(place)] = None
     if compiled is not None:
         paths[compiled.resolve()] = None
@@ -110,6 +111,11 @@ def find_sources(
         wanted={"names": names, "sizes": sizes},
         problems=_problems(matches),
     )
+
+
+def _may_open(path: Path, compiled: Path | None) -> bool:
+    beside = compiled is not None and local_sources.real(path).is_relative_to(compiled.resolve().parent)
+    return beside or local_sources.is_source_name(path)
 
 
 def _followed(
