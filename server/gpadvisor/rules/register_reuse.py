@@ -8,7 +8,8 @@ the compiler had to store to fixed places of the stack frame; *indexed arrays*, 
 indexed with a value known only at run time; and *copied parameters*, structs passed to the kernel by value
 whose arrays are indexed so. The machine code tells them apart: a cubin of CUDA 13 lists its spills, in older
 ones the address of a spill is the stack pointer and a constant, and the place is both written and read; into
-a copy goes nothing but parameters. Without samples only those in loops are named, where there are loops.
+a copy goes nothing but parameters. Without samples only those in loops are named, where there are loops,
+and in functions that are called in one.
 
 ## Why warps stall
 
@@ -88,6 +89,7 @@ from gpadvisor.evidence.queries import (
     by_instruction,
     by_place,
     causes,
+    kernel_functions,
     regions,
     samples,
     stalled,
@@ -97,7 +99,7 @@ from gpadvisor.model.advice import Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
-from gpadvisor.model.program import FunctionKind
+from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.model.remedy import Remedy
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_parameter
@@ -164,9 +166,30 @@ def _runs_often(context: KernelContext, place: tuple[FunctionId, int], kind: Loc
     function = context.program.functions[place[0]]
     if kind is LocalKind.PASSED and not passes_to_own(context, function):
         return False
-    if function.kind is not FunctionKind.KERNEL or (not function.loops and kind is not LocalKind.PASSED):
+    if function.innermost_loop(place[1]) is not None:
         return True
-    return function.innermost_loop(place[1]) is not None
+    if function.kind is not FunctionKind.KERNEL:
+        return _called_often(context, function, frozenset())
+    return not function.loops and kind is not LocalKind.PASSED
+
+
+def _called_often(context: KernelContext, function: Function, inside: frozenset[FunctionId]) -> bool:
+    """Whether a function is called in a loop or by itself, or there is no loop that could run instead."""
+    calls = [
+        (caller, call.index)
+        for caller in kernel_functions(context.program, context.kernel)
+        for call in caller.calls
+        if call.callee == function.id
+    ]
+    return function.id in inside or any(
+        caller.innermost_loop(index) is not None
+        or (
+            not caller.loops and not function.loops
+            if caller.kind is FunctionKind.KERNEL
+            else _called_often(context, caller, inside | {function.id})
+        )
+        for caller, index in calls
+    )
 
 
 def _prints(context: KernelContext, places: LocalPlaces) -> bool:

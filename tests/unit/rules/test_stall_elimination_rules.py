@@ -165,6 +165,19 @@ def test_registers_kept_across_calls_are_told() -> None:
     assert found.cure == "Inline the functions that are called (__forceinline__)."
 
 
+@pytest.mark.parametrize("called_in_loop", [False, True])
+def test_registers_kept_once_for_all_passes_of_a_loop_are_not_told(called_in_loop: bool) -> None:
+    """As of a kernel that leaves all of its work to one function, which saves its caller's registers."""
+    kernel, body = "CALL.REL.NOINC deep", SPILL.replace("EXIT", "RET.REL.NODEC R20 0x0")
+    loop = "again:\n{}\n@P0 BRA again"
+    if called_in_loop:
+        kernel = loop.format(kernel)
+    else:
+        body = f"{loop.format('IADD3 R0, R0, 0x1, RZ')}\n{body}"
+    code = listing(f".function kernel\n{kernel}\nEXIT\n.function deep device\n{body}")
+    assert isinstance(register_reuse.OPTIMIZER.match(context_of(code)), Match) is called_in_loop
+
+
 def test_what_is_passed_by_address_is_no_spill() -> None:
     printf = "IADD3 R6, P1, R1, c[0x0][0x20], RZ\nargument| STL.64 [R1+0x8], R8\nCALL.ABS.NOINC R10\nEXIT"
     rows = [Row("lg_throttle", "argument", 100, 90), Row("selected", "argument", 100)]
