@@ -58,7 +58,8 @@ def loads_left(profile: KernelProfile, traffic: Traffic) -> tuple[ReducedLoad, .
 
     Behind L1, at worst each sector that is still asked for gets through to it; at best caches keep the share
     that they hold back today, but what moved no more than the fewest sectors has no waste in it. A modelled
-    profile whose hit rates are told, not found by address, says nothing of what caches keep.
+    profile whose hit rates are told, not found by address, says nothing of what caches keep; what moved
+    beyond the counted sectors is of accesses whose addresses nobody knows, and stays.
     """
     result = []
     wavefronts, after = traffic.l1_wavefronts, traffic.ideal_l1_wavefronts
@@ -66,12 +67,14 @@ def loads_left(profile: KernelProfile, traffic: Traffic) -> tuple[ReducedLoad, .
         stays = traffic.local / SECTORS_PER_LINE
         left = (after + stays) / (wavefronts + stays)
         result.append(ReducedLoad(resource=L1_DATA, remaining=left, remaining_best=left))
-    sectors_kept = traffic.ideal_sectors / traffic.sectors if traffic.sectors else 1.0
     behind_l1, dram = traffic.l2_sectors(profile), traffic.dram_sectors(profile)
+    told = profile.evidence is Evidence.MODELLED and profile.metric(_HIT_RATE) is None
+    not_counted = max(0.0, (behind_l1 or 0.0) - traffic.sectors) if told else 0.0
+    all_sectors = traffic.sectors + not_counted
+    sectors_kept = (traffic.ideal_sectors + not_counted) / all_sectors if all_sectors else 1.0
     inwards = full_inwards(profile)
     for resource, moved in ((L1_TO_L2, behind_l1), (L2, behind_l1), (DRAM, dram)):
         if moved and 0 < sectors_kept < 1 / constants.ABOUT:
-            told = profile.evidence is Evidence.MODELLED and profile.metric(_HIT_RATE) is None
             remaining = sectors_kept if told else min(1.0, traffic.ideal_sectors / moved)
             best = (
                 remaining

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests import hand_made as made
 from tests.optimizer_values import context_of, listing
 
 from gpadvisor.estimators.traffic_loads import full_unit, loads_left, transactions_gone
 from gpadvisor.evidence.traffic import kernel_traffic
+from gpadvisor.model.profile import Evidence
 
 SECTORS = "memory_l2_theoretical_sectors_global"
 CODE = "load| LDG.E R2, [R6.64]\nstore| STG.E [R8.64], R2\nEXIT"
@@ -85,3 +88,16 @@ def test_what_local_memory_moves_stays() -> None:
     left = _left({"lts__throughput": 85.0}, counted=counted)
     assert left["L2"] == pytest.approx((800 + 3600) / (3600 + 3600))
     assert left["L1 data"] == pytest.approx((800 + 3600) / (3600 + 3600))
+
+
+@pytest.mark.parametrize(("moved", "left"), [(3600.0, 800 / 3600), (14400.0, (800 + 10800) / 14400)])
+def test_what_moves_in_a_model_without_a_known_address_stays(moved: float, left: float) -> None:
+    """As a hash table's atomics, beside which two loads of neighbouring words were told to gain 1.9x."""
+    metrics = {"lts__throughput" + PERCENT: 98.0, "lts__t_sectors_srcunit_tex.sum": moved}
+    context = context_of(listing(CODE), (), pc_metrics=COUNTED, metrics=metrics)
+    assert context.profile is not None
+    modelled = replace(context.profile, evidence=Evidence.MODELLED)
+    traffic = kernel_traffic(context.program, context.kernel, modelled)
+    assert traffic is not None
+    found = {one.resource: (one.remaining, one.remaining_best) for one in loads_left(modelled, traffic)}
+    assert found["L2"] == pytest.approx((left, left))
