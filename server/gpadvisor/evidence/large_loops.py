@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Final
 
@@ -15,6 +16,8 @@ from gpadvisor.model.program import Function, InlineFrame
 
 _LEAST_CALLED: Final = 16
 """Instructions of a copy: call, return and what moves the address and the arguments are half as many."""
+_BY_REFERENCE: Final = re.compile(r"\(.*(?<!const)(?<!&)&(?!&)")
+"""Of a demangled function a parameter that it may write through."""
 NOTABLE_PART: Final = 4
 """Less than a quarter of a loop is not what makes it too large."""
 
@@ -31,7 +34,8 @@ def unrolled(function: Function, loop: LoopId) -> LoopFacts | None:
 def repeated(function: Function, inside: set[int]) -> tuple[str, int] | None:
     """The function that is inlined in several places and has the most code there; at least a quarter.
 
-    None that a call would cost more than it has instructions.
+    None that a call would cost more than it has instructions, or that changes its caller's variables by
+    reference: in a call they are in local memory, and no longer in registers.
     """
     sizes: Counter[str] = Counter()
     places: dict[str, set[tuple[InlineFrame, ...]]] = {}
@@ -44,7 +48,9 @@ def repeated(function: Function, inside: set[int]) -> tuple[str, int] | None:
     copied = [
         (name, size)
         for name, size in sizes.most_common()
-        if len(places[name]) > 1 and size >= _LEAST_CALLED * len(places[name])
+        if len(places[name]) > 1
+        and size >= _LEAST_CALLED * len(places[name])
+        and not _BY_REFERENCE.search(name)
     ]
     if not copied or copied[0][1] * NOTABLE_PART < len(inside):
         return None

@@ -563,11 +563,16 @@ def test_a_loop_that_is_too_large_is_split_or_what_repeats_in_it_is_not_inlined(
 
 
 @pytest.mark.parametrize(
-    ("copies", "words"),
-    [(2, "Mark step __noinline__, which is inlined 2 times"), (300, "Split the loop into several that fit")],
+    ("copies", "step", "words"),
+    [
+        (2, "step", "Mark step __noinline__, which is inlined 2 times"),
+        (2, "step(float const&)", "Mark step(float const&) __noinline__, which is inlined 2 times"),
+        (300, "step", "Split the loop into several that fit"),
+        (2, "step(float (&) [20])", "Split the loop into several that fit"),  # an array in registers
+    ],
 )
-def test_what_repeats_in_a_large_loop_is_called_unless_a_call_has_as_many_instructions(
-    copies: int, words: str
+def test_what_repeats_in_a_large_loop_is_called_unless_that_costs_as_much(
+    copies: int, step: str, words: str
 ) -> None:
     body = "\n".join(f"FFMA R{index % 8}, R8, R30, R31 // {index} in step" for index in range(3000))
     context = _fetched(body)
@@ -575,14 +580,14 @@ def test_what_repeats_in_a_large_loop_is_called_unless_a_call_has_as_many_instru
     lines = tuple(
         None
         if entry is None
-        else replace(entry, inline=(InlineFrame("step", SourceLocation("kernel.cu", 40 + at % copies)),))
+        else replace(entry, inline=(InlineFrame(step, SourceLocation("kernel.cu", 40 + at % copies)),))
         for at, entry in enumerate(function.lines)
     )
     program = replace(context.program, functions=(replace(function, lines=lines),))
     assert _match(function_split, replace(context, program=program)).advice.startswith(words)
     # Without samples a function is told that repeats, unless a loop is unrolled: its arrays may hang on that.
     static = function_split.OPTIMIZER.match(replace(context, program=program, profile=None, blame=None))
-    assert isinstance(static, Match) == (copies == 2)
+    assert isinstance(static, Match) == words.startswith("Mark")
 
 
 def test_without_samples_an_unrolled_loop_stays_unrolled() -> None:
