@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from gpadvisor.analyzer.places import is_launched_by_library
 from gpadvisor.estimators import terms
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.kept_elements import in_register
@@ -22,9 +23,11 @@ def static_remedies(context: KernelContext) -> tuple[Remedy, ...]:
 
 
 def held_sites(context: KernelContext) -> tuple[StaticSite, ...]:
-    """Loads in loops that are used at once, behind a store that may alias."""
+    """Loads in loops that are used at once, behind a store that may alias; a library has its own pointers."""
     sites = []
     for function in kernel_functions(context.program, context.kernel):
+        if is_launched_by_library(function.demangled):
+            continue
         for load, use, store in held_loads(function, COVERING[StallClass.MEMORY]):
             apart = f"{use - load} instruction{'s' if use - load > 1 else ''}"
             detail = (

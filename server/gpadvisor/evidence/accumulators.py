@@ -127,11 +127,12 @@ def _others_written(code: dict[int, Instruction], indices: list[int]) -> bool:
 
 @lru_cache(maxsize=64)
 def kept_in_passes(function: Function) -> tuple[tuple[int, ...], ...]:
-    """Stores of one basic block that overwrite each other, in order: all but the last could stay a register.
+    """Stores of a line and block that overwrite each other, in order: all but the last could stay a register.
 
     Between any two of them there is a load that may read the element, by another register than theirs, which
     is why the compiler left them. Where only loads at other distances from the same register are between
-    them, or the element itself is read, it is volatile: other threads read it.
+    them, or the element itself is read, it is volatile: other threads read it. Where some threads leave
+    between them, what they stored last stays.
     """
     groups: list[tuple[int, ...]] = []
     for block in function.blocks:
@@ -139,7 +140,7 @@ def kept_in_passes(function: Function) -> tuple[tuple[int, ...], ...]:
         for index in range(block.start, block.end):
             instruction = function.instructions[index]
             space, opclass = instruction.info.space, instruction.info.opclass
-            if opclass in _SHOWS_OTHERS:
+            if opclass in _SHOWS_OTHERS or opclass is OpcodeClass.EXIT:
                 groups += map(tuple, runs.values())
                 runs = {}
             elif space in _HELD_SPACES and opclass in _PLAIN and "STRONG" not in instruction.modifiers:
@@ -157,7 +158,12 @@ def kept_in_passes(function: Function) -> tuple[tuple[int, ...], ...]:
                 moved = [key for key in runs if not written.isdisjoint(_NAMES.findall(key[1]))]
                 groups += (tuple(runs.pop(key)) for key in moved)
         groups += map(tuple, runs.values())
-    return tuple(run for run in groups if len(run) > 1)
+    return tuple(run for run in groups if len(run) > 1 and _is_of_one_line(function, run))
+
+
+def _is_of_one_line(function: Function, run: tuple[int, ...]) -> bool:
+    """Whether the stores are of one statement, as those of unrolled passes are."""
+    return len({None if (line := function.lines[index]) is None else line.location for index in run}) == 1
 
 
 def _may_be_read(function: Function, first: int, last: int) -> bool:

@@ -36,6 +36,9 @@ def test_passes_of_an_unrolled_loop_overwrite_one_element() -> None:
         _passes(between="LDS R9, [R5]\nFADD R8, R8, R9\n"),  # volatile: it is read again
         _passes(between="IADD3 R5, R5, 0x4, RZ\n"),  # another element in each pass
         _passes(own="+0x4", behind="MEMBAR.SC.CTA\n"),
+        # of no loop: a default, and what a condition puts in its place
+        _passes(behind="@P0 EXIT\n"),
+        "LDS R10, [R2]\nSTS [R5], RZ // 4\nLDS R10, [R2]\nSTS [R5], R10 // 6\nEXIT",
     ],
 )
 def test_what_other_threads_may_read_stays_where_it_is(text: str) -> None:
