@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from gpadvisor.analyzer.places import is_launched_by_library
 from gpadvisor.model.figures import gain
 from gpadvisor.report.entries import Family, NumberedSuggestion
 from gpadvisor.report.folding import SMALL_SHARE
@@ -42,6 +43,13 @@ def is_named(family: Family, groups: Sequence[Sequence[Family]]) -> bool:
     """
     large = (family.share or 0.0) >= LARGE_SHARE or family.saved >= SMALL_SHARE
     return large or any(entry.number in group[0].elsewhere for group in groups for entry in family.entries)
+
+
+def is_listed(family: Family) -> bool:
+    """Whether a kernel without a block has a line where there is room: by its time, else by who wrote it."""
+    if family.share is not None:
+        return family.share >= SMALL_SHARE
+    return bool(family.entries) or not is_launched_by_library(family.head.name)
 
 
 def own_changes(family: Family) -> list[NumberedSuggestion]:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpadvisor.analyzer.places import is_library
+from gpadvisor.analyzer.places import is_launched_by_library, is_library
 from gpadvisor.model.advice import Advice, Category, CodeRef, KernelAdvice, ScopeKind, Suggestion
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.sentence import Sentence
@@ -113,10 +113,11 @@ def _first(entry: NumberedSuggestion) -> tuple[bool, float]:
     return not entry.suggestion.leads, -saved(entry)
 
 
-def _order(family: Family, modelled: float) -> tuple[float, float]:
+def _order(family: Family, modelled: float) -> tuple[float, float, bool, bool]:
     """Most saved first, all of it where what leads has no figure; else what takes most of the time.
 
     Of simulated kernels no share of a run is known: theirs is of one launch each, ``modelled`` altogether.
+    Where no time is known, those with a finding come first, then those that no library brings along.
     """
     first = next((entry.suggestion for entry in family.entries), None)
     open_end = first is not None and first.leads and first.speedup is None
@@ -124,7 +125,8 @@ def _order(family: Family, modelled: float) -> tuple[float, float]:
     if modelled and family.share is None:
         of_run = share = _one_launch(family) / modelled
     saved = share if open_end else family.saved * of_run
-    return -saved if saved >= SMALL_SHARE else 0.0, -share
+    library = is_launched_by_library(family.head.name)
+    return -saved if saved >= SMALL_SHARE else 0.0, -share, first is None, library
 
 
 def _one_launch(family: Family) -> float:

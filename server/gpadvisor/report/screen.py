@@ -19,6 +19,7 @@ from gpadvisor.report.alike import (
     LARGE_SHARE,
     alike_groups,
     apart_from,
+    is_listed,
     is_named,
     other_launches,
     own_changes,
@@ -345,9 +346,7 @@ def _others(page: Page, smaller: Sequence[Family], room: int | None) -> list[str
     smaller = sorted(smaller, key=lambda family: -(family.share or 0.0))
     groups = alike_groups(smaller)
     alike, smaller = _alike_rows(page, groups), apart_from(smaller, groups)
-    large = [family for family in smaller if family.share is None or family.share >= SMALL_SHARE]
-    if room is None:
-        large = smaller
+    large = smaller if room is None else [family for family in smaller if is_listed(family)]
     lines: list[str] = []
     listed: list[Family] = []
     name_rows = sum(len(_row(page, family)) for family in large if is_named(family, groups))
@@ -363,9 +362,10 @@ def _others(page: Page, smaller: Sequence[Family], room: int | None) -> list[str
     ids = {id(family) for family in listed}
     counted = [family for family in smaller if id(family) not in ids]
     more = plural(sum(len(family.kernels) for family in counted), "more kernel")
-    if counted and len(listed) == len(large):
+    timed = all(family.share is not None for family in counted)
+    if timed and len(listed) == len(large):
         more += ", each below 1 % of the time"
-    elif all(family.share is not None for family in counted):
+    elif timed:
         more += f", {percent(sum(family.share or 0.0 for family in counted), 0)} of the time"
     return ["", *lines, *alike, *([page.style.quiet(f"{'':8}and {more}")] if counted else [])]
 

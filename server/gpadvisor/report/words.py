@@ -163,8 +163,8 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> l
     line, used, fresh = lead, cells(lead), True
     for word in text.replace(" %", f"{_GLUE}%").split():
         word_cells = cells(word)
-        if not fresh and used + 1 + word_cells > width:
-            lines.append(line)
+        if used + (not fresh) + word_cells > width and (not fresh or cells(indent) + word_cells <= width):
+            lines.append(line.rstrip())
             line, used, fresh = indent, cells(indent), True
         if not fresh:
             line, used = line + " ", used + 1

@@ -20,6 +20,7 @@ from gpadvisor.report.caveats import caveats
 from gpadvisor.report.entries import families
 from gpadvisor.report.markdown import render_markdown
 from gpadvisor.report.text import render_text
+from gpadvisor.report.words import wrap
 
 LINES = 40
 
@@ -70,6 +71,20 @@ def test_what_a_change_is_worth_on_the_slowest_rank(share: float, said: str) -> 
     text = " ".join(render_markdown(values.advice(kernel)).split())
     assert whole + said in text
     assert ("rank 18" in text) == bool(said)
+
+
+def test_kernels_that_a_library_brings_along_are_counted() -> None:
+    """As those of CUB in a source without samples: what the source itself has is told first, and by name."""
+    static = values.kernel(groups=(), time_share=None, duration_ns=None)
+    scan, own = (
+        replace(static, name=f"void {name}(int)", mangled=name, suggestions=())
+        for name in ("cub::CUB_1::detail::ScanKernel<int>", "own")
+    )
+    lines = render_text(values.advice(scan, own, static), sources=values.SOURCES).splitlines()
+    assert lines[2].startswith("gather<1>")
+    assert any(line.endswith("own  nothing found, limited by latency") for line in lines)
+    assert "and 1 more kernel" in [line.strip() for line in lines]
+    assert "Scan" not in "".join(lines)
 
 
 def test_a_change_is_never_cut() -> None:
@@ -502,3 +517,12 @@ def test_short_launches_of_a_run_are_told_where_the_gpu_waits(busy: int, told: b
     part = RunPart(trace="run.sqlite", span_ns=1_000_000, busy_ns=busy, time=time)
     said = caveats(values.advice(replace(kernel, in_run=part)))
     assert any("step is launched 90 times for 2 us each" in text for text in said) is told
+
+
+def test_a_word_goes_to_the_next_line_whole() -> None:
+    """Behind the long name of a kernel, ``registers`` was cut after seven letters."""
+    assert wrap("registers spilled", 30, " " * 4, "single_pass (20 instantiations)  ") == [
+        "single_pass (20 instantiations)",
+        "    registers spilled",
+    ]
+    assert wrap("registers spilled", 18, " " * 4, "on: ") == ["on: registers", "    spilled"]
