@@ -11,7 +11,7 @@ import numpy as np
 from gpadvisor import machine
 from gpadvisor.analyzer.defuse import ReachingDefinitions
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.model.advice import Occupancy, Region, Scope, ScopeKind
+from gpadvisor.model.advice import Region, Scope, ScopeKind
 from gpadvisor.model.blame import (
     CLASSES,
     NO_FUNCTION,
@@ -25,6 +25,7 @@ from gpadvisor.model.blame import (
 )
 from gpadvisor.model.ids import BlockId, FunctionId, LoopId, Pc, SourceLocation
 from gpadvisor.model.instruction import ControlCode, Instruction, OpcodeClass, OpcodeInfo, Pipe
+from gpadvisor.model.occupancy import Occupancy
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import (
     Device,

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from gpadvisor.model.advice import Occupancy
 from gpadvisor.model.machine import MachineModel, SmLimits
+from gpadvisor.model.occupancy import Occupancy
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import KernelFacts
 
@@ -173,7 +173,7 @@ def kernel_occupancy(
         )
         for carveout in (None, configured)
     )
-    result = as_run if (as_run.blocks_per_sm or 0) < (largest.blocks_per_sm or 0) else largest
+    result = as_run if as_run.blocks < largest.blocks else largest
     return replace(result, achieved=achieved)
 
 

@@ -75,7 +75,7 @@ def larger_tile(
     context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape
 ) -> BlockShape | None:
     """A block and its tile grown together in the source, each axis alike, up to the usual size."""
-    launch, sms = profile.launch, profile.device.sms or 1
+    launch, sms = profile.launch, profile.sms
     most = context.program.facts.get(context.kernel)
     bound = None if most is None else most.max_threads_per_block
     x, y, z = launch.block
@@ -118,7 +118,7 @@ def _launch(
     context: KernelContext, profile: KernelProfile, free: Freedom, threads: int, width: int
 ) -> BlockShape | None:
     """A launch with blocks of a size over the same elements; None where they do not divide them."""
-    launch, sms = profile.launch, profile.device.sms or 1
+    launch, sms = profile.launch, profile.sms
     elements = tuple(grid * block for grid, block in zip(launch.grid, launch.block, strict=True))
     flat = free.axes == "x" or launch.block[1] * launch.block[2] == 1
     block = (threads, 1, 1) if flat else (width, threads // width, 1)
@@ -162,7 +162,7 @@ def launch_text(profile: KernelProfile, new: BlockShape) -> str:
     block = shape_text(new.block)
     if new.grid is not None:
         return f"{shape_text(new.grid)} blocks of {block} threads"
-    sms = profile.device.sms or 1
+    sms = profile.sms
     many = f"{new.held.blocks} of them ({new.held.blocks // sms} for each SM) or more"
     return f"blocks of {block} threads, {many},"
 

@@ -79,7 +79,7 @@ def _lost_blocks(context: KernelContext, profile: KernelProfile, share: float) -
     if not allocated:
         return ""
     before, after = (
-        kernel_occupancy(context.machine, facts, profile, more_shared_bytes=more).blocks_per_sm or 0
+        kernel_occupancy(context.machine, facts, profile, more_shared_bytes=more).blocks
         for more in (0, ceil(allocated * share))
     )
     if after >= before:

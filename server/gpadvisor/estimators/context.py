@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gpadvisor.model.advice import Category, Estimate, Match, Occupancy, Rejection
+from gpadvisor.model.advice import Category, Estimate, Match, Rejection
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.kind import Kind
 from gpadvisor.model.language import Language
 from gpadvisor.model.machine import MachineModel
+from gpadvisor.model.occupancy import Occupancy
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.program import Program
 from gpadvisor.source.edits import SiteKind

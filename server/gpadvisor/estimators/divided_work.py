@@ -38,7 +38,7 @@ def divided(
     context: KernelContext, profile: KernelProfile, current: LaunchShape, ratio: float
 ) -> Match | None:
     """The passes of a loop as blocks of their own, where passes need nothing of each other."""
-    function, sms = kernel_function(context.program, context.kernel), profile.device.sms or 1
+    function, sms = kernel_function(context.program, context.kernel), profile.sms
     divisible = None if function is None else divisible_loop(function, profile, context.blame)
     if function is None or divisible is None or divisible.trips is None:
         return None
@@ -145,7 +145,7 @@ def lone_warp(context: KernelContext, profile: KernelProfile, launch_shape: Laun
         return None
     if function is None or not function.loops:
         return None
-    at_once = held * context.machine.sm.schedulers.value * share * (profile.device.sms or 1)
+    at_once = held * context.machine.sm.schedulers.value * share * profile.sms
     if at_once > constants.ABOUT:
         return None
     loop = _longest_loop(function)
@@ -166,7 +166,7 @@ def lone_warp(context: KernelContext, profile: KernelProfile, launch_shape: Laun
 
 def long_blocks(context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape) -> Match | None:
     """A few blocks that work on long after the others: most of the time most SMs have nothing left."""
-    idle, sms = idle_share(profile), profile.device.sms or 1
+    idle, sms = idle_share(profile), profile.sms
     function = kernel_function(context.program, context.kernel)
     if idle is None or launch_shape.blocks < sms or idle - outside_share(profile) < constants.MAJORITY:
         return None
@@ -291,7 +291,7 @@ def shared_loops(
     They give little to warps that wait for no unit of theirs: without samples counters tell, if they were
     taken, of the SMs that have work. What dividing the loops gives is up to how.
     """
-    sms = profile.device.sms or 1
+    sms = profile.sms
     if context.blame is not None:
         why = f"{new.blocks} blocks of {new.threads} threads would leave {sms - new.blocks}"
         return None if crowded or 2 * new.blocks > sms else _shared_loops(old, sms, why, None)

@@ -33,7 +33,7 @@ def blocks_without_work(context: KernelContext, profile: KernelProfile, current:
     """
     function = kernel_function(context.program, context.kernel)
     executed = None if function is None else executed_warps(profile, function)
-    sms = profile.device.sms or 1
+    sms = profile.sms
     if function is None or executed is None or current.waves(sms) <= 1 or not executed[0]:
         return None
     if any(size > 1 for size in (*profile.launch.grid[1:], *profile.launch.block[1:])):

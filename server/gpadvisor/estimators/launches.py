@@ -14,7 +14,6 @@ from gpadvisor.estimators.elapsed import active_share, elapsed_cycles
 from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
 from gpadvisor.machine import every_gpu
-from gpadvisor.model.advice import Occupancy
 from gpadvisor.model.profile import Evidence, KernelProfile
 
 _HELD = "smsp__warps_active.avg.per_cycle_active"
@@ -59,13 +58,13 @@ def shape(context: KernelContext, profile: KernelProfile, blocks: int, threads: 
     if not sms or registers is None or threads < 1 or launch.threads_per_block < 1:
         return None
     dynamic = (launch.dynamic_shared_bytes or 0) * threads // launch.threads_per_block
-    limits: Occupancy = occupancy(
+    limits = occupancy(
         sm,
         threads_per_block=threads,
         registers_per_thread=registers,
         shared_bytes=(launch.static_shared_bytes or 0) + dynamic,
     )
-    fits = limits.blocks_per_sm or 0
+    fits = limits.blocks
     resident = min(fits, -(-blocks // sms))
     return LaunchShape(
         blocks=blocks,
@@ -96,10 +95,9 @@ def next_block(context: KernelContext, profile: KernelProfile) -> Step | None:
     threads, shared = launch.threads_per_block, shared_bytes(context.program, context.kernel, profile) or 0
 
     def blocks(registers: int, shared: int) -> int:
-        resident = occupancy(
+        return occupancy(
             sm, threads_per_block=threads, registers_per_thread=registers, shared_bytes=shared
-        ).blocks_per_sm
-        return resident or 0
+        ).blocks
 
     target_blocks = blocks(registers, shared) + 1
     # Registers and bytes are given in units, so the most that would do is just above a unit's border.

@@ -83,7 +83,7 @@ def registers_at_same_occupancy(context: KernelContext, registers: int) -> int |
             registers_per_thread=more,
             shared_bytes=shared,
         )
-        if (resident.blocks_per_sm or 0) < context.occupancy.blocks_per_sm:
+        if resident.blocks < context.occupancy.blocks_per_sm:
             break
         best = more
     return best
@@ -106,7 +106,7 @@ def fits_shared(context: KernelContext) -> bool:
         registers_per_thread=launch.registers_per_thread or 1,
         shared_bytes=shared + frame_bytes(context) * max(launch.threads_per_block, WARP),
     )
-    return (resident.blocks_per_sm or 0) >= (context.occupancy.blocks_per_sm or 1)
+    return resident.blocks >= (context.occupancy.blocks_per_sm or 1)
 
 
 def passes_to_own(context: KernelContext, function: Function) -> bool:

@@ -29,7 +29,7 @@ def shared_passes(
 
     Of a kernel whose threads each have an element of their own.
     """
-    function, sms = kernel_function(context.program, context.kernel), profile.device.sms or 1
+    function, sms = kernel_function(context.program, context.kernel), profile.sms
     loop = None if function is None else combined_loop(function, context.program.form, profile, context.blame)
     if function is None or loop is None or is_as_short_as_a_launch(profile):
         return None

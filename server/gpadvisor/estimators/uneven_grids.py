@@ -42,7 +42,7 @@ def tail(context: KernelContext, profile: KernelProfile, launch_shape: LaunchSha
 
     It takes as long as a full one where blocks do not get in each other's way. 1.0 without counted warps.
     """
-    waves, held = launch_shape.waves(profile.device.sms or 1), held_warps(context, profile)
+    waves, held = launch_shape.waves(profile.sms), held_warps(context, profile)
     if held is None or waves <= 1:
         return 1.0
     # Waves explain that many warps on average; where far fewer were counted, an SM never held as many.
@@ -58,7 +58,7 @@ def fullest_sm(
 
     Differs from GPA: it looks at grids smaller than the SMs only.
     """
-    sms = profile.device.sms or 1
+    sms = profile.sms
     late = (
         tail(context, profile, current) if free.any_total else 1.0
     )  # others run their last wave as well then
@@ -123,7 +123,7 @@ def _evener(
     context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, free: Freedom
 ) -> LaunchShape | None:
     """A launch whose fullest SM is less over the mean: as many blocks on each SM, or smaller ones."""
-    sms = profile.device.sms or 1
+    sms = profile.sms
     if free.any_total:
         return shape(context, profile, launch_shape.fits * sms, launch_shape.threads)
     least, parts = overfull(launch_shape.blocks, sms) / constants.SHOWN, 2

@@ -32,7 +32,7 @@ class Oversized:
 
 def edge_by_chance(profile: KernelProfile, evidence: Evidence) -> bool:
     """Whether the few blocks that were simulated, those of one SM, may be the ones at the edge of a grid."""
-    few = profile.launch.blocks < _FEW_BLOCKS * (profile.device.sms or 1)
+    few = profile.launch.blocks < _FEW_BLOCKS * profile.sms
     return evidence is Evidence.MODELLED and few
 
 

@@ -11,6 +11,7 @@ from gpadvisor.model.blame import Coverage, DependencyClass
 from gpadvisor.model.estimate import Estimate as Estimate  # noqa: PLC0414 of this module, too
 from gpadvisor.model.ids import FunctionId, LoopId, Pc, SourceLocation
 from gpadvisor.model.kind import Kind
+from gpadvisor.model.occupancy import Occupancy as Occupancy  # noqa: PLC0414 of this module, too
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Device, Evidence, Launch, RuleResult, SlowestRank, first_share
 from gpadvisor.model.program import InlineFrame
@@ -232,18 +233,6 @@ class Group:
     samples: int  # union of the matched samples
     shared_samples: int  # matched by more than one
     speedup: Estimate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Occupancy:
-    """Theoretical and achieved occupancy, as shares of the SM's warps."""
-
-    theoretical: float | None
-    achieved: float | None
-    limiter: str | None  # "registers", "shared memory", "warps", "blocks", "grid"
-    blocks_per_sm: int | None
-    warps_per_sm: int | None
-    limits: tuple[tuple[str, int], ...]  # blocks per SM that each resource allows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

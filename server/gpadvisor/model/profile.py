@@ -205,6 +205,11 @@ class KernelProfile:
     problems: tuple[Problem, ...]
 
     @property
+    def sms(self) -> int:
+        """SMs of the device; one where nobody says how many."""
+        return self.device.sms or 1
+
+    @property
     def total_samples(self) -> int:
         """T of the paper: every sample, issued and external ones too."""
         return int(self.samples.total.sum())

@@ -144,7 +144,7 @@ def _waves(
     context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, ratio: float
 ) -> Match | Rejection:
     """Blocks that come after others: SMs may wait for the fullest, or for the last ones."""
-    sms = profile.device.sms or 1
+    sms = profile.sms
     even = is_even(profile, launch_shape, sms)
     if even and tail(context, profile, launch_shape) < constants.SHOWN:
         over = percent(overfull(launch_shape.blocks, sms) - 1)
@@ -161,7 +161,7 @@ def _at_once(
     context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, free: Freedom, ratio: float
 ) -> Match | Rejection:
     """All blocks are there at once: what each does may be divided among more of them, or among more warps."""
-    sms = profile.device.sms or 1
+    sms = profile.sms
     match = divided(context, profile, launch_shape, ratio)
     if match is None and free.block is None and launch_shape.blocks < sms:
         match = shared_passes(context, profile, launch_shape, ratio)
@@ -199,7 +199,7 @@ def _loops(context: KernelContext) -> bool:
 
 def _short(context: KernelContext, profile: KernelProfile, old: LaunchShape, ratio: float) -> Match:
     """Few blocks that are done as soon as a launch is: other blocks give nothing, fewer launches do."""
-    sms, time = profile.device.sms or 1, (profile.launch.duration_ns or 0.0) / 1000
+    sms, time = profile.sms, (profile.launch.duration_ns or 0.0) / 1000
     return Match(
         title=f"{counted(old.blocks, 'block')}, done in {time:.1f} us: about what a launch itself takes",
         advice="Give each launch more work (a larger batch), or join launches that follow each other in one "
@@ -217,7 +217,7 @@ def _more_blocks(
     context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, free: Freedom, ratio: float
 ) -> Match | Rejection:
     """More threads in all, where they share the elements by a loop."""
-    sms = profile.device.sms or 1
+    sms = profile.sms
     new = shape(context, profile, launch_shape.fits * sms, launch_shape.threads)
     if new is None or new.warps * new.busy_sms <= launch_shape.warps * launch_shape.busy_sms:
         return Rejection(
@@ -261,7 +261,7 @@ def _fewer_than_sms(
     context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape, free: Freedom, ratio: float
 ) -> Match | Rejection:
     """Fewer blocks than SMs, with threads that each have their own elements."""
-    sms, sm = profile.device.sms or 1, context.machine.sm
+    sms, sm = profile.sms, context.machine.sm
     # A warp for each scheduler may issue all the time; of a unit that they share each SM has one.
     enough = sm.warp_size.value * (1 if shared_unit(context) else sm.schedulers.value)
     new = None

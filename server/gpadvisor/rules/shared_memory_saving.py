@@ -125,7 +125,7 @@ def _not_held(context: KernelContext, profile: KernelProfile, launch_shape: Laun
         return "shared memory is not what limits the blocks of an SM"
     if (held_warps(context, profile) or launch_shape.warps) >= constants.MAJORITY * most:
         return f"an SM holds {percent(launch_shape.warps / most)} of its warps, whatever limits them"
-    if launch_shape.waves(profile.device.sms or 1) <= 1:
+    if launch_shape.waves(profile.sms) <= 1:
         return "all blocks of the grid are on the SMs at once: there is none for a place that would be free"
     full = max(utilisations(profile), key=lambda utilisation: utilisation.percent, default=None)
     if full is not None and full.percent >= constants.HIGH_PERCENT:

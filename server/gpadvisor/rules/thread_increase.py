@@ -185,7 +185,7 @@ def _why(
 
 def _held_by_registers(profile: KernelProfile, old: LaunchShape) -> bool:
     """Whether registers keep blocks of the grid from an SM."""
-    return old.limiter is not None and REGISTERS in old.limiter and old.waves(profile.device.sms or 1) > 1
+    return old.limiter is not None and REGISTERS in old.limiter and old.waves(profile.sms) > 1
 
 
 def _with_registers(
@@ -296,7 +296,7 @@ def _other_block(
     spread = new.held.busy_sms / launch_shape.busy_sms
     growth = new.warps / launch_shape.warps
     reached, low = warps_reached(launch_shape, new, held)
-    alone = launch_shape.fits == 1 and new.held.fits > 1 and launch_shape.blocks > (profile.device.sms or 1)
+    alone = launch_shape.fits == 1 and new.held.fits > 1 and launch_shape.blocks > profile.sms
     title, change = _change(context, profile, launch_shape, new, held)
     reduced_loads = reduced_by_rows(context, profile, new, lanes)
     by_sectors = _by_sectors(profile, reduced_loads, growth) if lanes == 1 else ""
