@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Atomic operations that meet in one slice of L2: when they are the cause, and what is left, added up first."""
+"""Atomic operations that meet in one slice of L2: when they are the cause, and what adding them up leaves."""
 
 from __future__ import annotations
 
