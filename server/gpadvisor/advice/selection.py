@@ -24,7 +24,7 @@ from gpadvisor.model.advice import Rejection, Scope, Suggestion
 from gpadvisor.model.profile import Evidence
 from gpadvisor.model.program import FunctionKind
 from gpadvisor.model.remedy import Remedy
-from gpadvisor.model.sentence import marked
+from gpadvisor.model.sentence import capitalised, marked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +208,7 @@ def _suggestion(
 
 def _sentence(text: str) -> str:
     words = marked(text)
-    return f"{words[:1].upper()}{words[1:].rstrip('.')}." if words else ""
+    return f"{capitalised(words).rstrip('.')}." if words else ""
 
 
 def _evidence(context: KernelContext, finding: EstimatedMatch) -> Evidence:

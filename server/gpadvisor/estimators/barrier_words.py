@@ -21,6 +21,7 @@ from gpadvisor.model.advice import StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.program import Function
+from gpadvisor.model.sentence import capitalised, uncapitalised
 from gpadvisor.model.stalls import StallClass
 
 SHOWN: Final = 4
@@ -200,7 +201,7 @@ def static_tree_advice(context: KernelContext, trees: tuple[StaticSite, ...]) ->
         return tree_advice(context, trees)
     text = "; ".join(first)
     shuffles = tree_advice(context, trees)
-    return f"{text[0].upper()}{text[1:]}. Then {shuffles[0].lower()}{shuffles[1:]}"
+    return f"{capitalised(text)}. Then {uncapitalised(shuffles)}"
 
 
 _MANY_BLOCKS: Final = 8

@@ -22,6 +22,7 @@ from gpadvisor.evidence.queries import (
     kernel_functions,
 )
 from gpadvisor.model.program import Function, FunctionKind
+from gpadvisor.model.sentence import uncapitalised
 
 
 def local_advice(context: KernelContext, places: LocalPlaces) -> str:
@@ -34,7 +35,7 @@ def local_advice(context: KernelContext, places: LocalPlaces) -> str:
     if LocalKind.ARRAY in kinds:
         parts.append(
             "An array of the thread is indexed with a value known only at run time"
-            f"{_or_passed_on(context)}: {_array_cure(context)[0].lower()}{_array_cure(context)[1:]}"
+            f"{_or_passed_on(context)}: {uncapitalised(_array_cure(context))}"
         )
     if LocalKind.BY_DATA in kinds:
         parts.append(

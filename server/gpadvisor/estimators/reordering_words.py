@@ -13,6 +13,7 @@ from gpadvisor.evidence.reordering import COVERING, held_loads
 from gpadvisor.model.advice import StaticSite
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.remedy import Remedy
+from gpadvisor.model.sentence import capitalised
 from gpadvisor.model.stalls import StallClass
 
 
@@ -63,5 +64,5 @@ def static_advice(context: KernelContext) -> str:
         )
     if static_sites:
         sentence = in_register(context.program.functions[static_sites[0].function], static_sites[0].index)
-        parts.append(f"{sentence[0].upper()}{sentence[1:]}")
+        parts.append(capitalised(sentence))
     return " ".join(parts)

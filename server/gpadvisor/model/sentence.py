@@ -18,6 +18,16 @@ _BEGIN, _FILE, _END = "\x02", "\x1f", "\x03"
 _NO_MARKS: Final = str.maketrans("", "", f"{_BEGIN}{_FILE}{_END}")
 
 
+def capitalised(text: str) -> str:
+    """A text as the beginning of a sentence."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def uncapitalised(text: str) -> str:
+    """A sentence as a part of another one."""
+    return f"{text[:1].lower()}{text[1:]}"
+
+
 def line_mark(location: SourceLocation, *, with_file: bool = True) -> str:
     """A line as a sentence names it, ``saxpy.cu:12`` or ``12``, with the path that it is looked up by."""
     file = location.file.translate(_NO_MARKS)

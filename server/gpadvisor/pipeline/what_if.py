@@ -27,7 +27,7 @@ from gpadvisor.model.fix import Fix, apply_edits, moved_line
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Program
 from gpadvisor.model.remedy import Remedy
-from gpadvisor.model.sentence import sentences
+from gpadvisor.model.sentence import sentences, uncapitalised
 from gpadvisor.pipeline.analyse import AnalysedKernel
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.fixes.find import edit_facts_of
@@ -357,7 +357,7 @@ def _changed(case: _Case, code: str, kind: SiteKind | None = None) -> _Changed |
     sentence = (
         f"compiled with {flag}"
         if flag
-        else " and ".join(dict.fromkeys(fix.words[:1].lower() + fix.words[1:] for fix in fixes))
+        else " and ".join(dict.fromkeys(uncapitalised(fix.words) for fix in fixes))
     )
     return None if program is None else _Changed(program=program, fixes=fixes, what=sentence)
 

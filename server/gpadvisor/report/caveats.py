@@ -14,6 +14,7 @@ from gpadvisor.model.advice import Advice, KernelAdvice
 from gpadvisor.model.figures import part_of_run, percent
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence
+from gpadvisor.model.sentence import capitalised
 from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import core_name, short_name
 from gpadvisor.report.words import base_file, count, duration, plural
@@ -159,7 +160,7 @@ def _message(code: ProblemCode) -> Sentence:
         problems = [*advice.problems, *(problem for kernel in kernels for problem in kernel.problems)]
         text = next(problem.message for problem in problems if problem.code is code)
         first = text.partition(" ")[0]
-        begun = text if "." in first else f"{text[:1].upper()}{text[1:]}"  # a file keeps its name
+        begun = text if "." in first else capitalised(text)  # a file keeps its name
         return f"{begun.rstrip('.')}."
 
     return say

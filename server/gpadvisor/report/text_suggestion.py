@@ -18,6 +18,7 @@ from gpadvisor.model.advice import (
 )
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.figures import expected, factor, gain, percent
+from gpadvisor.model.sentence import capitalised
 from gpadvisor.model.timeline import RunPart
 from gpadvisor.report.names import core_name, short_name
 from gpadvisor.report.page import Page
@@ -165,7 +166,7 @@ def run_words(part: RunPart) -> str:
 def reasoning(estimate: Estimate) -> str:
     """How the numbers came about: the equation, and why the range departs from it."""
     equation, reason = estimate.equation.rstrip(". "), estimate.reason.rstrip(". ")
-    return f"{equation}. {reason[:1].upper()}{reason[1:]}." if reason else f"{equation}."
+    return f"{equation}. {capitalised(reason)}." if reason else f"{equation}."
 
 
 def scope_words(page: Page, kernel: KernelAdvice, scope: Scope) -> str:

@@ -101,6 +101,7 @@ from gpadvisor.model.figures import percent
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.language import Language
 from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.sentence import capitalised
 
 _CODE: Final = "GPA110"
 _CYCLES: Final = ("lts__cycles_elapsed.max", "gpc__cycles_elapsed.max", "sm__cycles_elapsed.max")
@@ -194,7 +195,7 @@ def _shown_by_code(context: KernelContext, profile: KernelProfile) -> Match | No
         return Match(
             title="all threads of a warp go to one address, in every pass of a loop",
             cure=cure,
-            advice=f"{cure[:1].upper()}{cure[1:]}: all threads of a warp go to one address at {where}.",
+            advice=f"{capitalised(cure)}: all threads of a warp go to one address at {where}.",
             regions=(),
             static_sites=(StaticSite(function=function.id, index=index, detail=instruction.opcode),),
         )
@@ -219,7 +220,7 @@ def _histogram(context: KernelContext) -> Match | None:
     return Match(
         title="all blocks add to the same few words",
         cure=cure,
-        advice=f"{cure[:1].upper()}{cure[1:]}: what was loaded chooses one of at most {bins.words} words in "
+        advice=f"{capitalised(cure)}: what was loaded chooses one of at most {bins.words} words in "
         f"device memory, to which all blocks add at {where}.",
         regions=(),
         static_sites=tuple(

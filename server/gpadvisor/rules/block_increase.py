@@ -96,6 +96,7 @@ from gpadvisor.evidence.queries import by_stall, counted, kernel_functions, shar
 from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection
 from gpadvisor.model.figures import percent
 from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.sentence import uncapitalised
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_launch
@@ -110,8 +111,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     if profile is None or profile.launch.failed:
         reason = f"needs a launch{': machine code has no grid' if profile is None else ' that was measured'}"
         return Rejection(code=_CODE, reason=reason, looked=False)
-    sms = profile.device.sms
-    if not sms:
+    if not (sms := profile.device.sms):
         return Rejection(code=_CODE, reason="the profile does not say how many SMs the GPU has")
     launch = profile.launch
     launch_shape = shape(context, profile, launch.blocks, launch.threads_per_block)
@@ -281,7 +281,7 @@ def _fewer_than_sms(
     more_threads, few_warps = _missing_threads(context, launch_shape)
     wider = wider_blocks(context, profile, new) if more_threads and new is launch_shape else ""
     if wider:
-        cure, more_threads = f"{wider}Or {cure[0].lower()}{cure[1:]}", ""
+        cure, more_threads = f"{wider}Or {uncapitalised(cure)}", ""
     return Match(
         title=f"{counted(launch_shape.blocks, 'block')} for {counted(sms, 'SM')}",
         cure=cure + more_threads,

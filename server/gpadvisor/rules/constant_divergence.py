@@ -63,6 +63,7 @@ from gpadvisor.model.instruction import MemorySpace, Pipe
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
+from gpadvisor.model.sentence import capitalised
 
 _CODE: Final = "GPA111"
 
@@ -121,7 +122,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     return Match(
         title=f"threads of a warp read {_many(worst)}different constants, one after the other",
         cure=cure,
-        advice=f"{cure[:1].upper()}{cure[1:]}: the threads of a warp read {_many(worst)}different ones at "
+        advice=f"{capitalised(cure)}: the threads of a warp read {_many(worst)}different ones at "
         f"{line_text(worst.function, worst.index)}, one after the other.",
         regions=()
         if blame is None or rows is None

@@ -81,6 +81,7 @@ from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe
 from gpadvisor.model.language import Language
 from gpadvisor.model.program import Function
+from gpadvisor.model.sentence import capitalised
 
 _CODE: Final = "GPA112"
 _XU: Final = PIPES[Pipe.XU]
@@ -154,7 +155,7 @@ def _matched(context: KernelContext, worst: _Spared, rows: Mask | None, load: fl
         title=f"{counted(len(places), 'conversion')} {worst.kind}{where}, "
         f"{percent(load, 0)} of the load of the XU pipe",
         cure=worst.cure,
-        advice=f"{worst.cure[:1].upper()}{worst.cure[1:]}{where}.",
+        advice=f"{capitalised(worst.cure)}{where}.",
         regions=()
         if blame is None or rows is None
         else regions(blame, context.program, context.kernel, np.flatnonzero(rows)),

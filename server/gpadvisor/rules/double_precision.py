@@ -73,6 +73,7 @@ from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe
 from gpadvisor.model.machine import WARP
+from gpadvisor.model.sentence import capitalised
 
 _CODE: Final = "GPA113"
 _FP64: Final = PIPES[Pipe.FP64]
@@ -120,7 +121,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     return Match(
         title=f"double precision, at 1/{times} of the rate of float on this GPU, sets the pace",
         cure=cure,
-        advice=f"{cure[:1].upper()}{cure[1:]}: double precision runs at 1/{times} of the rate of float here, "
+        advice=f"{capitalised(cure)}: double precision runs at 1/{times} of the rate of float here, "
         f"and its pipe is at {percentage(full.unit.percent)} of its peak, most of it at {lines}.",
         regions=()
         if context.blame is None or rows is None

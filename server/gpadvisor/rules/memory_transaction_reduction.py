@@ -127,6 +127,7 @@ from gpadvisor.model.instruction import Pipe
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.remedy import Remedy
+from gpadvisor.model.sentence import capitalised
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
 
@@ -215,7 +216,7 @@ def _by_code(context: KernelContext) -> Match | Rejection:
     """What the machine code alone shows."""
     sites, cure = uncounted_accesses(context)
     missing = "no access of the innermost loops is seen to put neighbouring threads into different rows"
-    advice = f"{cure[:1].upper()}{cure[1:]}."
+    advice = f"{capitalised(cure)}."
     return static_match(_CODE, title=_SCATTERED, advice=advice, cure=cure, sites=sites, missing=missing)
 
 
@@ -249,7 +250,7 @@ def _by_counters(context: KernelContext, profile: KernelProfile) -> Match | None
     return Match(
         title=f"{_CONFLICTS if many_passes.banks else _SCATTERED}: {many_passes.words}",
         cure=cure,
-        advice=f"{cure[:1].upper()}{cure[1:]}. {many_passes.words}.",
+        advice=f"{capitalised(cure)}. {many_passes.words}.",
         regions=(),
         static_sites=tuple(sites),
         measured_bound=bound,
@@ -272,7 +273,7 @@ def _counted_conflicts(context: KernelContext, traffic: Traffic, cures: Cures) -
     return Match(
         title=_CONFLICTS,
         cure=cures[place],
-        advice=f"{text[0].upper()}{text[1:]}: {cures[place]}.",
+        advice=f"{capitalised(text)}: {cures[place]}.",
         regions=(),
         measured_bound=bound,
         reduced_loads=reduced_loads,

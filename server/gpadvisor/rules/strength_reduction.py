@@ -97,6 +97,7 @@ from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe
 from gpadvisor.model.program import Function, FunctionKind
 from gpadvisor.model.remedy import Remedy
+from gpadvisor.model.sentence import capitalised
 from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_arithmetic
@@ -338,10 +339,8 @@ def _words(
         parts.append(
             ("", f"use fewer of the slow instructions ({slow}), hoist them, or use their results later.")
         )
-    changes = [f"{change[:1].upper()}{change[1:]}" for _, change in parts if change]
-    return " ".join(
-        f"{text}{change}" if text else f"{change[:1].upper()}{change[1:]}" for text, change in parts
-    ), " ".join(changes)
+    changes = " ".join(capitalised(change) for _, change in parts if change)
+    return " ".join(f"{text}{change}" if text else capitalised(change) for text, change in parts), changes
 
 
 def _common(

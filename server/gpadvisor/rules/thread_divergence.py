@@ -108,6 +108,7 @@ from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile, Launch
+from gpadvisor.model.sentence import capitalised
 
 _CODE: Final = "GPA109"
 _ENDS: Final = (constants.LEAST_PART, constants.MOST_OF, 1.0)
@@ -342,7 +343,7 @@ def _cure(context: KernelContext, blame: Blame, idle: Idle, choice: Choice) -> s
         return cure.format(blocks=_blocks(launch))
     tree = _MORE if waits_for_levels(context, blame, function) else f"{_MORE}, and {_LAST_STEPS}"
     if choice is Choice.FIRST:
-        return f"{tree[0].upper()}{tree[1:]}."
+        return f"{capitalised(tree)}."
     return f"{_NEIGHBOURS} (the estimate is of this alone); then {tree}."
 
 
@@ -368,7 +369,7 @@ def _cure_of_results(discarded: Discarded, launch: Launch, *, whole_warps: bool)
     stored = f"{percent(discarded.stored, 0)} of the threads store a result"
     test = f"{_TEST_FIRST}{', without the barriers' if discarded.has_barriers else ''}"
     if discarded.keeps_out is KeptOut.OTHERS or not has_rows(launch):
-        return f"{test[0].upper()}{test[1:]}, so that whole warps skip it: {stored}."
+        return f"{capitalised(test)}, so that whole warps skip it: {stored}."
     cure, why = _RESULTS[discarded.keeps_out]
     return f"{cure}{f'; {test}' if whole_warps else ''}. {stored}: {_blocks(launch)} {why}."
 

@@ -366,3 +366,10 @@ def test_more_registers_never_fit_more_blocks() -> None:
     fits = [_shape(4096, 128, registers=registers).fits for registers in range(16, 256, 8)]
     assert all(more >= less for more, less in pairwise(fits))
     assert fits[0] > fits[-1]
+
+
+def test_what_nobody_says_counts_as_one_sm_and_as_no_block() -> None:
+    context, profile = _context()
+    assert (profile.sms, replace(profile, device=replace(DEVICE, sms=None)).sms) == (80, 1)
+    unknown = replace(context.occupancy, blocks_per_sm=None)
+    assert (context.occupancy.blocks, unknown.blocks) == (6, 0)

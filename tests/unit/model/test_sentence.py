@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from tests.editor_values import finding
 
 from gpadvisor.model.finding import Finding
 from gpadvisor.model.ids import SourceLocation
-from gpadvisor.model.sentence import Sentence, joined, line_mark, lines_of
+from gpadvisor.model.sentence import Sentence, capitalised, joined, line_mark, lines_of, uncapitalised
 from gpadvisor.report.words import cleaned
 from gpadvisor.sandbox.codec import from_json, to_json
 
@@ -44,3 +45,15 @@ def test_strings_of_others_make_no_line() -> None:
     for text in ("\x02gather.cu:7", "\x02gather.cu:x\x1f/src\x03", "a\x03b\x1fc", "\x02\x03"):
         assert lines_of(text) == ()
     assert Sentence("of \x02gather.cu:x\x1f/src\x03 only") == "of gather.cu:x/src only"
+
+
+@pytest.mark.parametrize(
+    ("text", "begun", "inside"),
+    [
+        ("unroll the Loop", "Unroll the Loop", "unroll the Loop"),
+        ("Unroll it. Then", "Unroll it. Then", "unroll it. Then"),
+        ("", "", ""),
+    ],
+)
+def test_the_first_letter_says_whether_a_sentence_begins(text: str, begun: str, inside: str) -> None:
+    assert (capitalised(text), uncapitalised(text)) == (begun, inside)

@@ -23,7 +23,7 @@ from gpadvisor.model.finding import (
 )
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Device, Evidence, Launch
-from gpadvisor.model.sentence import Sentence, sentences
+from gpadvisor.model.sentence import Sentence, capitalised, sentences
 from gpadvisor.report.caveats import CAVEATS
 from gpadvisor.report.names import base_name, core_name, short_name
 from gpadvisor.report.words import duration
@@ -213,7 +213,7 @@ def _note(problem: Problem, place: Place | None, kernels: Sequence[str] = ()) ->
     elif kernels:
         text = f"{_named(kernels)}: {text}"
     elif text.partition(" ")[0].isalpha():  # no name of a file
-        text = text[:1].upper() + text[1:]
+        text = capitalised(text)
     quiet = problem.code not in _LOUD and code == NoteCode.OTHER
     note_place = None if quiet and problem.location is None else place
     return ToolNote(code=code, message=f"{text}.", place=note_place, quiet=quiet, rule=problem.rule)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpadvisor.model.fix import Change, Fix, KernelChange, PatternState
+from gpadvisor.model.sentence import capitalised
 
 _OPCODES: Final = 4
 _KERNELS: Final = 8
@@ -103,7 +104,7 @@ def markdown(
     if len(changed) > _KERNELS:
         lines += ["", f"{len(changed) - _KERNELS} more kernels changed."]
     verdict = _PATTERN[pattern]
-    lines += ["", f"{verdict[0].upper()}{verdict[1:]}. Nothing was measured: profile again to confirm."]
+    lines += ["", f"{capitalised(verdict)}. Nothing was measured: profile again to confirm."]
     return "\n".join(lines)
 
 

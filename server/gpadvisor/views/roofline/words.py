@@ -8,6 +8,7 @@ from typing import Final
 
 from gpadvisor.model.figures import factor, gain, percent
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.sentence import capitalised
 from gpadvisor.report.names import base_name
 from gpadvisor.report.words import base_file
 from gpadvisor.views.roofline.advice import NEAR, Proposal, caps, follows, proposal_for, raises
@@ -68,7 +69,7 @@ def _nearest(roofline: Roofline) -> Iterator[str]:
     if ceiling is None:
         yield "No ceiling is known: the report measures no unit."
         return
-    subject = _SUBJECTS.get(ceiling.name, f"{ceiling.name[:1].upper()}{ceiling.name[1:]} is")
+    subject = _SUBJECTS.get(ceiling.name, f"{capitalised(ceiling.name)} is")
     if ceiling.use < NEAR:
         yield (
             f"No ceiling is near: the nearest is {ceiling.name}, at {percent(ceiling.use)} of its peak. "
