@@ -237,12 +237,11 @@ def _stored(function: Function, index: int) -> frozenset[int]:
 
 def _cure_of_distance(context: KernelContext, launch: Launch, function: Function, index: int) -> str:
     """What to do where a constant distance, or a narrow block, keeps threads apart; empty where none does."""
-    shape, swapped = (
-        access_shape(function, index, context.program.form, launch, swapped=swap) for swap in (False, True)
-    )
-    is_along_y = swapped.lie in {Lie.NEIGHBOURS, Lie.APART} and swapped.distance < SECTOR_BYTES
-    if shape.lie is Lie.APART and shape.distance > SECTOR_BYTES and is_along_y:
-        return cure_of_rows(context, launch, function, index)
+    shape = access_shape(function, index, context.program.form, launch)
+    if shape.lie is Lie.APART and shape.distance > SECTOR_BYTES:
+        swapped = access_shape(function, index, context.program.form, launch, swapped=True)
+        if swapped.lie in {Lie.NEIGHBOURS, Lie.APART} and swapped.distance < SECTOR_BYTES:
+            return cure_of_rows(context, launch, function, index)
     if shape.lie is Lie.NEIGHBOURS and shape.run * shape.distance < SECTOR_BYTES:
         return (
             f"make the block wider in x: a row of it is {counted(shape.run, 'thread')} wide, which access "

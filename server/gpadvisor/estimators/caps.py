@@ -111,6 +111,8 @@ def _left(
 
     Its own counter may be a multiple of theirs: on sm_75 it is twice the busiest part's in real reports.
     """
+    if not reduced_loads:
+        return 1.0
     parts = [part for part in measured if entry.name == L1 and part.name in _PARTS[L1]]
     busiest = max((part.percent for part in parts), default=0.0)
     if not busiest:
@@ -118,7 +120,7 @@ def _left(
     return max(part.percent * remaining(part.name, reduced_loads, best=best) for part in parts) / busiest
 
 
-_STAGES: Final = (frozenset({DRAM}), frozenset({L2}), frozenset({L1, *_PARTS[L1], TEXTURE}))
+_STAGES: Final = {DRAM: 0, L2: 1, **dict.fromkeys((L1, *_PARTS[L1], TEXTURE), 2)}
 """Units that work one behind the other; all others are the SM's own stage."""
 
 
@@ -132,12 +134,12 @@ def together(
     """
     stages: dict[int, float] = {}
     for entry in _limits(measured):
-        stage = next((index for index, names in enumerate(_STAGES) if entry.name in names), len(_STAGES))
+        stage = _STAGES.get(entry.name, -1)
         time_left = _left(entry, measured, reduced_loads, best=best)
         stages[stage] = max(stages.get(stage, 0.0), min(1.0, entry.percent / 100) * time_left)
-    return (
-        float(np.linalg.norm(list(stages.values()), np.inf if best else constants.OVERLAP)) if stages else 0.0
-    )
+    if best or not stages:
+        return max(stages.values(), default=0.0)
+    return float(np.linalg.norm(list(stages.values()), constants.OVERLAP))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from gpadvisor.estimators import constants
@@ -17,7 +19,7 @@ from gpadvisor.estimators.fast_forms import (
 from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.evidence.library_math import POW, is_of_doubles
 from gpadvisor.evidence.patterns import CodeSequence
-from gpadvisor.evidence.queries import Mask, by_instruction, by_place, by_stall, causes, samples
+from gpadvisor.evidence.queries import Mask, by_instruction, by_stall, causes, samples
 from gpadvisor.model.advice import Adjustment, ReducedLoad
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.figures import percent
@@ -31,11 +33,15 @@ def samples_of_sequences(
     blame: Blame, inline: dict[FunctionId, tuple[CodeSequence, ...]]
 ) -> dict[tuple[FunctionId, int], int]:
     """Of each sequence, by its start."""
-    column = causes(blame)
+    if not any(inline.values()):
+        return {}
+    rows, at_place = blame.rows, Counter[tuple[int, int]]()
+    for function, index, count in zip(
+        rows.function.tolist(), causes(blame).tolist(), rows.samples.tolist(), strict=True
+    ):
+        at_place[function, index] += count
     return {
-        (number, sequence.start): samples(
-            blame, by_place(blame, column, [(number, index) for index in sequence.whole])
-        )
+        (number, sequence.start): sum(at_place[number, index] for index in sequence.whole)
         for number, sequences in inline.items()
         for sequence in sequences
     }

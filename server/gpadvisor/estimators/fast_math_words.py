@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from gpadvisor.estimators import terms
@@ -112,7 +113,8 @@ def first_place(found: FoundMath) -> tuple[FunctionId, int] | None:
     return next((cure.place for cure in _cures(found)), None)
 
 
-def _cures(found: FoundMath) -> list[_Cure]:
+@lru_cache(maxsize=1)
+def _cures(found: FoundMath) -> tuple[_Cure, ...]:
     """Reciprocals and fast forms."""
     cures = []
     for by, words in _RECIPROCALS.items():
@@ -132,7 +134,7 @@ def _cures(found: FoundMath) -> list[_Cure]:
         lines = dict.fromkeys(line_text(one, division.start) for one, (_, division) in pairs)
         words = f"{terms.RECIPROCAL_ROOT.of(found.language)} for a root and the division by it at"
         cures.append(_Cure(f"{words} {_some(tuple(lines))}", found.samples_of(list(parts.values()))))
-    return sorted([*cures, *_fast_forms(found)], key=lambda cure: -cure.samples)
+    return tuple(sorted([*cures, *_fast_forms(found)], key=lambda cure: -cure.samples))
 
 
 def _fast_forms(found: FoundMath) -> list[_Cure]:

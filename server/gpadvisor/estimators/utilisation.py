@@ -246,6 +246,7 @@ def loads(context: KernelContext) -> tuple[Utilisation, ...]:
     return (*measured, Utilisation(name=ISSUE, percent=100 * issued, metric=FROM_SAMPLES))
 
 
+@lru_cache(maxsize=1)
 def active_loads(context: KernelContext) -> tuple[Utilisation, ...]:
     """What caps a stall cure: the loads of the units while the kernel's warps are there.
 

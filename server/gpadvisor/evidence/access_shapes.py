@@ -57,13 +57,12 @@ def access_shape(
 ) -> AccessShape:
     """How the threads of a block's first warp access memory; also as with threadIdx.x and .y swapped."""
     width = access_width(function, index)
-    first, second = (
-        lane_addresses(function, index, form, launch, argument, swapped=swapped) for argument in ARGUMENTS
-    )
-    if first is None or second is None:
+    first = lane_addresses(function, index, form, launch, ARGUMENTS[0], swapped=swapped)
+    if first is None or isinstance(first, Lie):
+        return AccessShape(first or Lie.UNKNOWN)
+    second = lane_addresses(function, index, form, launch, ARGUMENTS[1], swapped=swapped)
+    if second is None or isinstance(second, Lie):
         return AccessShape(Lie.UNKNOWN)
-    if isinstance(first, Lie) or isinstance(second, Lie):
-        return AccessShape(first if isinstance(first, Lie) else Lie.UNKNOWN)
     steps, second_steps = steps_of(first), steps_of(second)
     run = run_of(steps)
     if run == 1:
@@ -113,8 +112,8 @@ def _scattered_by_swap(function: Function, loop: LoopId | None, form: CodeForm, 
     inside = range(len(function.instructions)) if loop is None else loop_indices(function, loop)
     for access in inside:
         if is_global(function.instructions[access]):
-            together = not _is_spread(access_shape(function, access, form, launch))
-            if together and _is_spread(access_shape(function, access, form, launch, swapped=True)):
+            parted = _is_spread(access_shape(function, access, form, launch, swapped=True))
+            if parted and not _is_spread(access_shape(function, access, form, launch)):
                 return access
     return None
 

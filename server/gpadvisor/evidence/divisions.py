@@ -99,9 +99,10 @@ def _short_ways(function: Function) -> dict[int, int]:
     return result
 
 
-def _statements(function: Function) -> set[SourceLocation | None]:
+@lru_cache(maxsize=64)
+def _statements(function: Function) -> frozenset[SourceLocation | None]:
     """Lines of loop statements."""
-    return {loop.location for loop in function.loops if loop.location is not None}
+    return frozenset(loop.location for loop in function.loops if loop.location is not None)
 
 
 def _location(function: Function, index: int) -> SourceLocation | None:

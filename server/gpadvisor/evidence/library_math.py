@@ -124,6 +124,7 @@ class Divisor(Kind):
     OWN = "own"  # of each division
 
 
+@lru_cache(maxsize=1024)
 def divisor_of(function: Function, division: CodeSequence) -> Divisor | None:
     """What a division divides by; None of other math."""
     if division.kind == FLOAT_BY_CONSTANT:

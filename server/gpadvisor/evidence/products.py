@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from math import sqrt
 from typing import Final
 
@@ -232,8 +233,14 @@ def _product_loop(function: Function, indices: tuple[int, ...], *, rounds: int =
 def _passes_on(instruction: Instruction, operands: Sequence[str]) -> bool:
     if instruction.info.opclass in _PASSED_ON or instruction.opcode in _PASSING_OPCODES:
         return True
-    registers = {name for operand in operands[1:] for name in _REGISTER.findall(operand)}
-    return instruction.opcode in _PASSING_ALONE and len(registers) == 1
+    if instruction.opcode not in _PASSING_ALONE:
+        return False
+    return len({number for operand in operands[1:] for number in _registers(operand)}) == 1
+
+
+@lru_cache(maxsize=1 << 12)
+def _registers(operand: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in _REGISTER.findall(operand))
 
 
 def _factor_bytes(
@@ -274,7 +281,7 @@ def _loads(
 ) -> frozenset[int]:
     """The loads from shared, device or constant memory that the registers of some operands come from."""
     result: set[int] = set()
-    for number in (int(name) for operand in operands for name in _REGISTER.findall(operand)):
+    for number in chain.from_iterable(map(_registers, operands)):
         index = writer.get(number)
         if index is None:
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -42,7 +43,8 @@ def by_class(blame: Blame, classes: Collection[DependencyClass]) -> Mask:
 
 def by_role(blame: Blame, *roles: Role) -> Mask:
     """Rows whose samples went to another instruction, to the sampled one, or to none."""
-    return np.isin(blame.rows.role, [role.value for role in roles])
+    chosen = np.array([role in roles for role in Role], dtype=bool)
+    return chosen[blame.rows.role]
 
 
 def waits_to_hide(blame: Blame, program: Program) -> Mask:
@@ -68,10 +70,13 @@ _ON_VALUES: Final = frozenset(
 )
 
 
+@lru_cache(maxsize=1)
 def causes(blame: Blame) -> NDArray[np.int32]:
     """Per row the instruction that its samples are due to, else the sampled one; NO_INDEX outside."""
     rows = blame.rows
-    return np.where(rows.def_index != NO_INDEX, rows.def_index, rows.use_index).astype(np.int32)
+    result = np.where(rows.def_index != NO_INDEX, rows.def_index, rows.use_index).astype(np.int32)
+    result.setflags(write=False)
+    return result
 
 
 def by_instruction(
@@ -139,7 +144,7 @@ def common_loop(function: Function, first: int, second: int) -> LoopId | None:
 def loop_indices(function: Function, loop: LoopId) -> list[int]:
     """Instruction indices of a loop in program order, nested loops included."""
     blocks = [function.blocks[block] for block in function.loops[loop].blocks]
-    return sorted(index for block in blocks for index in range(block.start, block.end))
+    return sorted(chain.from_iterable(range(block.start, block.end) for block in blocks))
 
 
 def _active_by_block(blame: Blame, function: Function) -> NDArray[np.int64]:

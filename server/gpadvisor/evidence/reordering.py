@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from gpadvisor.evidence.accesses import DEVICE_SPACES, is_ordered, is_shared
@@ -75,6 +76,7 @@ class Cure(Kind):
     LATE_STORE = "late store"  # to shared memory, behind the arithmetic that reads another buffer of it
 
 
+@lru_cache(maxsize=512)
 def room_to_move(function: Function, definition: int, use: int, distance: int) -> Room:
     """Count the instructions before a def that it may pass, and independent ones after the use.
 

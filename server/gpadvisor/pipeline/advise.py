@@ -307,14 +307,14 @@ def _advise(kernel: AnalysedKernel, evaluated: Evaluated, request: Request) -> K
 def _analysed_lines(analysis: Analysis) -> dict[str, set[int]]:
     """Every line of every file that the line tables of the kernels name, inline chains included."""
     lines: dict[str, set[int]] = {}
-    entries = {
-        line
+    entries = {  # the same object for most instructions of a line, which is quicker than comparing them
+        id(line): line
         for kernel in analysis.kernels
         for function in kernel.context.program.functions
         for line in function.lines
         if line is not None
     }
-    for entry in entries:
+    for entry in entries.values():
         for place in (entry.location, *(frame.call_site for frame in entry.inline)):
             lines.setdefault(place.file, set()).add(place.line)
     return lines

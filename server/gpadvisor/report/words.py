@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 import unicodedata
 from dataclasses import fields, is_dataclass, replace
@@ -77,7 +78,7 @@ def _cleaned(value: object) -> object:
         return clean(value)
     if isinstance(value, tuple):
         items = tuple(_cleaned(item) for item in value)
-        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+        return value if all(map(operator.is_, items, value)) else items
     changed = {}
     for name in _field_names(type(value)):  # type: ignore[arg-type]  # classes are hashable
         old = getattr(value, name)

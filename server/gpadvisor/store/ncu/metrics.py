@@ -8,6 +8,7 @@ few shapes, so the common shapes are decoded by numpy over all instances of a me
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,6 +162,7 @@ def _few_instances(data: bytes) -> Instances | None:
     return Instances(ids=np.array(ids, np.uint64), values=values)
 
 
+@lru_cache(maxsize=1 << 14)  # one for each instruction: all metrics of a launch have its address
 def _short_varint(encoded: bytes) -> int | None:
     """A variable-length integer of up to nine bytes that fills its field."""
     if not 1 <= len(encoded) <= _MAX_VARINT_BYTES - 1 or encoded[-1] >= 0x80:
