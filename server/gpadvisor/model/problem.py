@@ -37,6 +37,7 @@ class ProblemCode(Kind):
     TOOL_FALLBACK = "tool_fallback"
     FAILED_LAUNCH = "failed_launch"
     LAUNCH_NOT_KNOWN = "launch_not_known"  # so that the kernel was not simulated
+    LOOP_NOT_KNOWN = "loop_not_known"  # how often it runs, which a simulation took for granted
     NOT_ANALYSED = "not_analysed"
     DAMAGED_CUBIN = "damaged_cubin"
     DEBUG_BUILD = "debug_build"  # compiled with -G

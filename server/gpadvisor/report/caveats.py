@@ -240,6 +240,7 @@ _SENTENCES: Final[dict[ProblemCode, Sentence]] = {
         f"Not simulated{_in(advice, kernels)}, since no launch is known: --kernel NAME with --grid and "
         "--block states one."
     ),
+    ProblemCode.LOOP_NOT_KNOWN: _message(ProblemCode.LOOP_NOT_KNOWN),
     ProblemCode.NO_BINARY: _message(ProblemCode.NO_BINARY),
     ProblemCode.NO_DISASSEMBLY: lambda advice, kernels: (
         f"Machine code not read{_in(advice, kernels)}: gpadvisor doctor says what is missing."

@@ -177,7 +177,10 @@ def no_change(first: KernelAdvice, kernels: Sequence[KernelAdvice]) -> str:
     if is_runtime(first.name):
         return "No change is known: it is a kernel of the compiler's runtime"
     launch_ns = every_gpu().launch_ns
-    if all(kernel.duration_ns is not None and kernel.duration_ns < launch_ns for kernel in kernels):
+    guessed = any(problem.code is ProblemCode.LOOP_NOT_KNOWN for one in kernels for problem in one.problems)
+    if not guessed and all(
+        kernel.duration_ns is not None and kernel.duration_ns < launch_ns for kernel in kernels
+    ):
         which = "Every kernel" if len(kernels) > 1 else "It"
         more = "give each launch more work, do several steps in one kernel, or record them as a CUDA graph"
         return f"{which} is about as short as a launch: {more}"

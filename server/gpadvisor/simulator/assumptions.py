@@ -122,6 +122,15 @@ def _listed(lines: Collection[Sentence]) -> str:
     return ", ".join(map(marked, shortest)) + (f" and {len(lines) - 8} more" if len(lines) > 8 else "")
 
 
+def _loops_not_known(outcome: Outcome) -> set[Sentence]:
+    """Where loops end whose length was guessed."""
+    decisions = outcome.lowered.decisions
+    guessed = (place for place in np.flatnonzero(outcome.results.undecided).tolist() if place in decisions)
+    return {
+        Sentence(decisions[place].place.partition(" (")[0]) for place in guessed if decisions[place].guessed
+    }
+
+
 def list_problems(outcome: Outcome, assumptions: tuple[Sentence, ...]) -> tuple[Problem, ...]:
     """The assumptions as problems, and what else a reader of the profile has to know."""
     first_texts = assumptions[:_SHOWN_ASSUMPTIONS]
@@ -129,6 +138,9 @@ def list_problems(outcome: Outcome, assumptions: tuple[Sentence, ...]) -> tuple[
     if len(assumptions) > len(first_texts):
         text = f"{len(assumptions) - len(first_texts)} further assumptions are not listed"
         problems.append(Problem(ProblemCode.COMPILE_ASSUMPTION, text))
+    if lines := _loops_not_known(outcome):
+        text = f"how often loops run is a guess ({_listed(lines)}): --arguments or --loop states it"
+        problems.append(Problem(ProblemCode.LOOP_NOT_KNOWN, text))
     if not outcome.finished:
         text = f"{outcome.cut()} under these assumptions: what it did until then is shown, and no duration"
         problems.append(Problem(ProblemCode.TRUNCATED_SAMPLES, text))

@@ -54,6 +54,7 @@ class Decision:
     trips: int
     assumption: str  # with the place left open as {}, so that like ones can be told together
     place: str
+    guessed: bool = False  # of TRIPS, where nobody stated them
 
 
 def together(decisions: Iterable[Decision]) -> list[str]:
@@ -228,7 +229,8 @@ class _Rules:
             text = "the loops that end at {} run once, since they only wait or try again"
             return Decision(ControlRule.TRIPS, stays, 1, text, where)
         times = self._last_passes.get(index, max(1, loop_passes.passes))
-        return Decision(ControlRule.TRIPS, stays, times, _loop_text(loop_passes), where)
+        guessed = loop_passes.told_at is None
+        return Decision(ControlRule.TRIPS, stays, times, _loop_text(loop_passes), where, guessed)
 
     def _guard(self, index: int) -> Decision:
         """Of a branch or exit that only decides whether a loop is come to."""

@@ -454,6 +454,15 @@ def test_nothing_found_is_told_apart(change: dict[str, Any], said: str) -> None:
     assert "worth its while" not in text
 
 
+def test_how_long_a_kernel_takes_whose_loops_are_a_guess_is_not_told() -> None:
+    guess = Problem(ProblemCode.LOOP_NOT_KNOWN, "how often loops run is a guess (line 9): --loop states it")
+    nothing = values.kernel(suggestions=(), notes=(), groups=(), hidden=0)
+    short = replace(nothing, duration_ns=3_100.0, problems=(guess,))
+    text = " ".join(render_text(values.advice(short, sources=())).split())
+    assert "short as a launch" not in text
+    assert "! How often loops run is a guess (line 9): --loop states it." in text
+
+
 def test_another_launch_in_place_of_a_better_one_is_told_with_it() -> None:
     """As 640 blocks of 256 threads beside 2560 of 32, of which a launch has one."""
     (kernel,) = kernels(1, suggestions=2)

@@ -150,6 +150,14 @@ def test_without_arguments_a_loop_runs_as_often_as_told() -> None:
     assert "run 5 times, as told for line 19" in " ".join(chosen.assumptions)
     assert "run 16 times" in " ".join(default.assumptions)
     assert chosen.instructions < default.instructions
+    guesses = [
+        [problem.message for problem in one.profile.problems if problem.code is ProblemCode.LOOP_NOT_KNOWN]
+        for one in (default, chosen)
+    ]
+    assert guesses == [
+        ["how often loops run is a guess (line 16, line 19): --arguments or --loop states it"],
+        [],
+    ]
     assert all("run 16 times" not in text for text in run_fixture("kmeans_assign").assumptions)
 
 
