@@ -117,6 +117,32 @@ def test_a_public_class_name_means_one_thing() -> None:
     assert not figures.shared_names(_trees())
 
 
+CLASSES_AND_ALIASES = {
+    "Code", "Columns", "Context", "Document", "Edge", "Inputs", "Job", "Kind", "Lanes", "Meaning", "Member",
+    "Named", "Place", "Range", "Result", "Rows", "Scope", "Sentence", "Shown", "Source", "Sources", "State",
+    "Values", "Waits",
+}  # fmt: skip
+"""Names of a class in one file and of another type in another."""
+
+
+def test_no_other_type_takes_the_name_of_a_class() -> None:
+    classes = {
+        node.name
+        for tree in _trees().values()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    }
+    aliases = {
+        target.id
+        for tree in _trees().values()
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    assert classes & aliases == CLASSES_AND_ALIASES
+
+
 def test_imports_do_not_run_in_circles() -> None:
     """Not through a package's own module, either, which import-linter takes for its contents."""
     assert not figures.circles(_trees())

@@ -21,7 +21,7 @@ from gpadvisor.model.program import Function, LineEntry, Program
 from gpadvisor.source.line_map import match_in_order
 
 Key: TypeAlias = Hashable
-Place: TypeAlias = tuple[int, Key]  # a block and what an instruction of it looks like
+KeyInBlock: TypeAlias = tuple[int, Key]  # a block and what an instruction of it looks like
 
 _ADDRESS: Final = re.compile(r"`\([^)]*\)|0x[0-9a-f]+")
 _REGISTER: Final = re.compile(r"\b(U?R|U?P|B)\d+")
@@ -217,8 +217,8 @@ class _Alignment:
                     entries.setdefault(index, line)
         return tuple(entries.get(position) for position in range(len(blocks)))
 
-    def _candidates(self, keys: Sequence[Key]) -> Mapping[Place, Sequence[int]]:
-        result: dict[Place, list[int]] = defaultdict(list)
+    def _candidates(self, keys: Sequence[Key]) -> Mapping[KeyInBlock, Sequence[int]]:
+        result: dict[KeyInBlock, list[int]] = defaultdict(list)
         for index, (block, key) in enumerate(zip(self._other.block_of, keys, strict=True)):
             result[block, key].append(index)
         return result

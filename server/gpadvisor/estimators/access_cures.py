@@ -32,7 +32,7 @@ from gpadvisor.evidence.callers import is_chosen_by_callers_data, is_searched
 from gpadvisor.evidence.library_code import in_library_loop
 from gpadvisor.evidence.measured import Values, executed_warps
 from gpadvisor.evidence.queries import by_instruction, by_stall, causes, counted, line_text
-from gpadvisor.evidence.traffic import Place, Traffic
+from gpadvisor.evidence.traffic import Traffic
 from gpadvisor.model.blame import Blame
 from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId
@@ -41,6 +41,7 @@ from gpadvisor.model.machine import SECTOR_BYTES, WARP, WIDEST_BYTES
 from gpadvisor.model.profile import KernelProfile, Launch
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
+from gpadvisor.model.thread_use import CodePlace
 
 THROTTLE: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.TEXTURE_THROTTLE})
 """Waits for the queue of the load/store unit."""
@@ -49,7 +50,7 @@ LOOKED: Final = 24
 _SPREAD: Final = WARP / 2
 """Sectors of a warp's access from which its threads have nearly one each, whatever their addresses are."""
 
-Cures = Mapping[Place, str]
+Cures = Mapping[CodePlace, str]
 """What to change by instruction; empty where nothing in the source would bring its threads together."""
 
 
@@ -57,7 +58,7 @@ def cures_of(context: KernelContext, profile: KernelProfile, blame: Blame, traff
     """By place; where nobody counted each access, of those that fill the queue, by their addresses alone."""
     if traffic is not None:
         return _cures_by_counts(context, profile, traffic)
-    filled: Counter[Place] = Counter()
+    filled: Counter[CodePlace] = Counter()
     accesses = by_instruction(blame, context.program, causes(blame), is_global)
     rows = np.flatnonzero(by_stall(blame, THROTTLE) & accesses)
     for row, index in zip(rows.tolist(), causes(blame)[rows].tolist(), strict=True):
@@ -68,7 +69,7 @@ def cures_of(context: KernelContext, profile: KernelProfile, blame: Blame, traff
     }
 
 
-def places_without_cure(traffic: Traffic, cures: Cures) -> set[Place]:
+def places_without_cure(traffic: Traffic, cures: Cures) -> set[CodePlace]:
     """Places of which nothing is known that would help; where none of a kind has a cure, all of that kind."""
     result = {place for place in cures if not cures[place]}
     for kind in (traffic.scattered, traffic.conflicting):
@@ -85,9 +86,9 @@ def _cures_by_counts(context: KernelContext, profile: KernelProfile, traffic: Tr
     return {**result, **_cures_of_conflicts(context, profile, list(islice(traffic.conflicting, LOOKED)))}
 
 
-def _cures_of_conflicts(context: KernelContext, profile: KernelProfile, places: list[Place]) -> Cures:
+def _cures_of_conflicts(context: KernelContext, profile: KernelProfile, places: list[CodePlace]) -> Cures:
     """By place; what the addresses of one do not show, those of another of its function may."""
-    result: dict[Place, str] = {}
+    result: dict[CodePlace, str] = {}
     shown: dict[FunctionId, str] = {}
     for place in places:
         result[place] = cure_of_conflict(context, profile, place)
@@ -99,7 +100,7 @@ def _cures_of_conflicts(context: KernelContext, profile: KernelProfile, places: 
     }
 
 
-def _conflict(context: KernelContext, profile: KernelProfile, place: Place) -> Conflict | None:
+def _conflict(context: KernelContext, profile: KernelProfile, place: CodePlace) -> Conflict | None:
     """What the addresses show."""
     found = conflict(context.program.functions[place[0]], place[1], context.program.form, profile.launch)
     return found if isinstance(found, Conflict) else None
@@ -132,7 +133,9 @@ SEARCHED: Final = (
 GENERAL: Final = "let neighbouring threads access neighbouring addresses, or go through shared memory"
 
 
-def _cure_of_scattered(context: KernelContext, profile: KernelProfile, traffic: Traffic, place: Place) -> str:
+def _cure_of_scattered(
+    context: KernelContext, profile: KernelProfile, traffic: Traffic, place: CodePlace
+) -> str:
     function, index = context.program.functions[place[0]], place[1]
     if in_library_loop(function, index):
         return ""

@@ -13,14 +13,14 @@ from gpadvisor.evidence.accesses import is_atomic
 from gpadvisor.evidence.banks import Conflict, conflict, widest_shared
 from gpadvisor.evidence.measured import shared_bytes
 from gpadvisor.evidence.queries import counted, line_text
-from gpadvisor.evidence.traffic import Place
 from gpadvisor.model.machine import BANK_ROW_BYTES
 from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.thread_use import CodePlace
 
 _WORD_BYTES: Final = 4
 
 
-def cure_of_conflict(context: KernelContext, profile: KernelProfile, place: Place) -> str:
+def cure_of_conflict(context: KernelContext, profile: KernelProfile, place: CodePlace) -> str:
     """What to do where threads of a warp share banks of shared memory; empty where the data decide."""
     function, index = context.program.functions[place[0]], place[1]
     if is_atomic(function.instructions[index]):

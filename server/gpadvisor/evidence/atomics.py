@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from gpadvisor.evidence.access_shapes import Lie, access_shape
 from gpadvisor.evidence.accesses import is_atomic, is_shared
@@ -14,11 +14,12 @@ from gpadvisor.evidence.lanes import active_share, threads_per_warp
 from gpadvisor.evidence.loops import measured_trips
 from gpadvisor.evidence.measured import Values, executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions, loop_indices
-from gpadvisor.model.ids import FunctionId, LoopId
+from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import register_name
 from gpadvisor.model.machine import SECTOR_BYTES
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
+from gpadvisor.model.thread_use import CodePlace
 
 _SECTORS: Final = "memory_l2_theoretical_sectors_global"
 _SENT: Final = tuple(
@@ -27,7 +28,6 @@ _SENT: Final = tuple(
 _WORDS_PER_SECTOR: Final = SECTOR_BYTES // 4
 _COMPARED: Final = frozenset({"CAS", "CAST"})
 _ONE_BY_ONE: Final = frozenset({"EXCH", "INC", "DEC"})
-Place: TypeAlias = tuple[FunctionId, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Atomic:
     words: int | None = None  # of a small array in device memory, of which it does
 
     @property
-    def place(self) -> Place:
+    def place(self) -> CodePlace:
         """Where it is."""
         return self.function.id, self.index
 

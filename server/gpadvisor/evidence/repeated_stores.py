@@ -11,11 +11,12 @@ from gpadvisor.evidence.arrays import address_registers, has_parameters, same_ar
 from gpadvisor.evidence.loops import every_pass
 from gpadvisor.evidence.measured import Values, executed_warps
 from gpadvisor.evidence.queries import kernel_functions, location_text, loop_indices
-from gpadvisor.evidence.traffic import Place, Traffic, counted_sectors, kernel_traffic, most_first
+from gpadvisor.evidence.traffic import Traffic, counted_sectors, kernel_traffic, most_first
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
+from gpadvisor.model.thread_use import CodePlace
 
 _SEEN_BY_OTHERS: Final = frozenset(
     {OpcodeClass.MEMORY_BARRIER, OpcodeClass.CALL, OpcodeClass.INDIRECT_BRANCH}
@@ -24,12 +25,12 @@ _SEEN_BY_OTHERS: Final = frozenset(
 
 def traffic_with_repeats(
     program: Program, kernel: str, profile: KernelProfile
-) -> tuple[Traffic | None, dict[Place, str]]:
+) -> tuple[Traffic | None, dict[CodePlace, str]]:
     """Traffic with what all passes but one store taken for waste, and by place what to do about that."""
     traffic = kernel_traffic(program, kernel, profile)
     if traffic is None:
         return None, {}
-    wasted, requested, cures = dict(traffic.scattered), dict(traffic.requested), dict[Place, str]()
+    wasted, requested, cures = dict(traffic.scattered), dict(traffic.requested), dict[CodePlace, str]()
     for function in kernel_functions(program, kernel):
         executed, sectors = executed_warps(profile, function), counted_sectors(profile, function)
         if executed is None or sectors is None:

@@ -11,11 +11,11 @@ import numpy as np
 
 from gpadvisor.evidence.measured import Values, executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions
-from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import SECTOR_BYTES, SECTORS_PER_LINE
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
+from gpadvisor.model.thread_use import CodePlace
 
 # Nsight Compute's names, the same from 2021 to 2026; 2020 had no "theoretical" in two of them.
 _SECTORS: Final = "memory_l2_theoretical_sectors_global"
@@ -38,7 +38,6 @@ _DRAM: Final = ("dram__sectors_read.sum", "dram__sectors_write.sum")
 _DRAM_RATE: Final = "dram__bytes.sum.per_second"
 
 _WASTEFUL: Final = 1.05
-Place = tuple[FunctionId, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,20 +50,20 @@ class Traffic:
     requests: float | None  # executed global access instructions of warps
     wavefronts_shared: float
     ideal_wavefronts_shared: float
-    scattered: Mapping[Place, float]  # sectors above those needed, by instruction, most first
-    conflicting: Mapping[Place, float]  # shared wavefronts above those needed, the same way
-    requested: Mapping[Place, float]  # sectors, of the scattered ones
+    scattered: Mapping[CodePlace, float]  # sectors above those needed, by instruction, most first
+    conflicting: Mapping[CodePlace, float]  # shared wavefronts above those needed, the same way
+    requested: Mapping[CodePlace, float]  # sectors, of the scattered ones
     stored: float = 0.0  # of the global sectors those that are written
     ideal_stored: float = 0.0
     local: float = 0.0  # sectors of local memory requested
-    stores: Collection[Place] = ()  # of the scattered ones
+    stores: Collection[CodePlace] = ()  # of the scattered ones
 
     @property
-    def worst_place(self) -> Place | None:
+    def worst_place(self) -> CodePlace | None:
         """Where most sectors are wasted."""
         return next(iter(self.scattered), None)
 
-    def is_scattered(self, place: Place) -> bool:
+    def is_scattered(self, place: CodePlace) -> bool:
         """Whether an access takes more than twice the sectors it needs.
 
         Up to that, rows that begin inside of a sector may be all there is to it: each costs one sector more.
@@ -72,7 +71,7 @@ class Traffic:
         wasted = self.scattered.get(place, 0.0)
         return wasted > self.requested.get(place, 0.0) - wasted
 
-    def without(self, places: Collection[Place]) -> Traffic:
+    def without(self, places: Collection[CodePlace]) -> Traffic:
         """The same with what some instructions waste taken for needed."""
         return replace(
             self,
@@ -165,10 +164,10 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
     sums = dict.fromkeys(names, 0.0)
     requests = stored = ideal_stored = 0.0
     counted = False
-    stores: set[Place] = set()
-    scattered: dict[Place, float] = {}
-    requested: dict[Place, float] = {}
-    conflicting: dict[Place, float] = {}
+    stores: set[CodePlace] = set()
+    scattered: dict[CodePlace, float] = {}
+    requested: dict[CodePlace, float] = {}
+    conflicting: dict[CodePlace, float] = {}
     for function in kernel_functions(program, kernel):
         values = {
             name: np.zeros(len(function.instructions)) if counted is None else counted
@@ -223,6 +222,6 @@ def counted_sectors(profile: KernelProfile, function: Function) -> Values | None
     return metric(profile, _name(profile, _SECTORS), function)
 
 
-def most_first(wasted: Mapping[Place, float]) -> dict[Place, float]:
+def most_first(wasted: Mapping[CodePlace, float]) -> dict[CodePlace, float]:
     """Places by what they waste."""
     return {place: wasted[place] for place in sorted(wasted, key=lambda place: -wasted[place])}

@@ -74,7 +74,7 @@ from gpadvisor.estimators.utilisation import measured_loads
 from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, is_for_one_thread
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.addresses import is_same_for_all
-from gpadvisor.evidence.atomics import Atomic, Place, atomics_of, has_address_from_before
+from gpadvisor.evidence.atomics import Atomic, atomics_of, has_address_from_before
 from gpadvisor.evidence.histograms import counters
 from gpadvisor.evidence.lanes import threads_per_warp
 from gpadvisor.evidence.loops import every_pass
@@ -102,6 +102,7 @@ from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.language import Language
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.sentence import capitalised
+from gpadvisor.model.thread_use import CodePlace
 
 _CODE: Final = "GPA110"
 _CYCLES: Final = ("lts__cycles_elapsed.max", "gpc__cycles_elapsed.max", "sm__cycles_elapsed.max")
@@ -157,7 +158,7 @@ def _match(context: KernelContext) -> Match | Rejection:
 
 
 def _reduced_loads(
-    context: KernelContext, gone: Mapping[Place, float], mean: float, held: Contention | None
+    context: KernelContext, gone: Mapping[CodePlace, float], mean: float, held: Contention | None
 ) -> tuple[ReducedLoad, ...]:
     """The instructions that go; of the load on the way to L2 none may go with them, or all."""
     instructions = freed(context, gone)

@@ -119,7 +119,7 @@ from gpadvisor.evidence.queries import (
     static_match,
 )
 from gpadvisor.evidence.repeated_stores import traffic_with_repeats
-from gpadvisor.evidence.traffic import Place, Traffic
+from gpadvisor.evidence.traffic import Traffic
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import Blame, DependencyClass
 from gpadvisor.model.figures import percent
@@ -129,6 +129,7 @@ from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.remedy import Remedy
 from gpadvisor.model.sentence import capitalised
 from gpadvisor.model.stalls import StallClass
+from gpadvisor.model.thread_use import CodePlace
 from gpadvisor.source.edits import SiteKind
 
 _CODE: Final = "GPA106"
@@ -326,9 +327,9 @@ def _mostly_conflicts(blame: Blame, matched: _Matched) -> bool:
     return samples(blame, matched.conflicts) > samples(blame, matched.throttle | matched.scattered)
 
 
-def _main_place(blame: Blame, matched: _Matched, traffic: Traffic | None, cures: Cures) -> Place | None:
+def _main_place(blame: Blame, matched: _Matched, traffic: Traffic | None, cures: Cures) -> CodePlace | None:
     """Where most of what the title names stands; None where nothing is known that would help."""
-    places: Iterable[Place] = cures
+    places: Iterable[CodePlace] = cures
     if traffic is not None and _mostly_conflicts(blame, matched):
         places = traffic.conflicting
     elif traffic is not None:
@@ -336,13 +337,13 @@ def _main_place(blame: Blame, matched: _Matched, traffic: Traffic | None, cures:
     return _first(cures, places)
 
 
-def _first(cures: Cures, places: Iterable[Place]) -> Place | None:
+def _first(cures: Cures, places: Iterable[CodePlace]) -> CodePlace | None:
     """The first place with a cure."""
     return next((place for place in places if cures.get(place)), None)
 
 
 def _advice(
-    context: KernelContext, matched: _Matched, traffic: Traffic | None, cures: Cures, place: Place | None
+    context: KernelContext, matched: _Matched, traffic: Traffic | None, cures: Cures, place: CodePlace | None
 ) -> str:
     """What was counted, and the change; empty where there is none."""
     parts = []

@@ -23,7 +23,7 @@ from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.toolchain import Compiled
 from gpadvisor.toolchain.stand_ins import Overlay
 
-Place = tuple[str, int]
+FileLine = tuple[str, int]
 """File and line."""
 
 
@@ -36,9 +36,9 @@ class BuiltKernel:
     program: Program
     facts: KernelFacts | None
     code: bytes
-    sites: tuple[frozenset[Place], ...]  # of the rule: each with the lines that it belongs to
+    sites: tuple[frozenset[FileLine], ...]  # of the rule: each with the lines that it belongs to
 
-    def opcodes(self, selects: Callable[[Place], bool] | None, *, full: bool) -> Counter[str]:
+    def opcodes(self, selects: Callable[[FileLine], bool] | None, *, full: bool) -> Counter[str]:
         """How often each opcode stands on some lines, or anywhere; with or without modifiers."""
         counts: Counter[str] = Counter()
         for function in self.program.functions:
@@ -97,7 +97,7 @@ def _by_head(built: Built, counterpart: Built) -> dict[str, list[BuiltKernel]]:
     return result
 
 
-def places(function: Function, index: int) -> list[Place]:
+def places(function: Function, index: int) -> list[FileLine]:
     """The line of an instruction, and those that it was inlined at."""
     entry = function.lines[index]
     if entry is None:
@@ -145,7 +145,7 @@ def read_build(
     return Built(arch=compiled.arch, compiler=compiled.compiler, kernels=kernels)
 
 
-def _sites(kernel: str, program: Program, code: str, request: Request) -> tuple[frozenset[Place], ...]:
+def _sites(kernel: str, program: Program, code: str, request: Request) -> tuple[frozenset[FileLine], ...]:
     """Where a rule finds its pattern in the machine code of a kernel."""
     optimizer = next((candidate for candidate in OPTIMIZERS if candidate.code == code), None)
     if optimizer is None:
@@ -168,7 +168,7 @@ def _sites(kernel: str, program: Program, code: str, request: Request) -> tuple[
     )
 
 
-def _around(function: Function, index: int) -> list[Place]:
+def _around(function: Function, index: int) -> list[FileLine]:
     """The lines of a place in the code, and the heads of the loops around it."""
     result = places(function, index)
     for loop in function.enclosing_loops(index):

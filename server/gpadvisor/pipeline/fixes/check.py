@@ -11,7 +11,7 @@ from typing import Final
 from gpadvisor.cubin import demangle
 from gpadvisor.model.fix import Change, Fix, KernelChange, PatternState, TextEdit, moved_line
 from gpadvisor.model.instruction import OpcodeClass
-from gpadvisor.pipeline.fixes.built import Built, BuiltKernel, Place, paired, places
+from gpadvisor.pipeline.fixes.built import Built, BuiltKernel, FileLine, paired, places
 from gpadvisor.source.edits import SiteKind
 
 _BY_LINES: Final = frozenset(
@@ -38,7 +38,7 @@ class Side:
     is_file: Callable[[str], bool]
     lines: Collection[int]
 
-    def holds(self, place: Place) -> bool:
+    def holds(self, place: FileLine) -> bool:
         """Whether a place is on the lines of the fix."""
         return place[1] in self.lines and self.is_file(place[0])
 

@@ -16,7 +16,7 @@ LEFT, RIGHT, TOP, BOTTOM = 70, 900, 74, 510
 _GIGA: Final = 1e9
 _LEAST_DECADES: Final = 2.0
 
-Place = tuple[float, float]
+Coordinates = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def _decades(low: float, high: float) -> Iterator[float]:
                 yield step * 10.0**power
 
 
-def line(parent: ET.Element, start: Place, end: Place, kind: str) -> None:
+def line(parent: ET.Element, start: Coordinates, end: Coordinates, kind: str) -> None:
     """A straight line."""
     ends = zip(("x1", "y1", "x2", "y2"), (*start, *end), strict=True)
     ET.SubElement(parent, "line", {"class": kind, **{name: f"{value:.1f}" for name, value in ends}})
