@@ -51,10 +51,11 @@ def divided(
     ):
         return None
     where = loop_place(function, divisible.loop)
+    passes = trips * loop_facts(function, divisible.loop).copies  # those of the source, if it is unrolled
     free = next((axis for axis, size in zip("zy", profile.launch.grid[:0:-1], strict=True) if size == 1), "")
     size = terms.GRID_SIZE.of(context.language, axis=free)
     dimension = f"a dimension of the grid ({size})" if free else "the grid"
-    cure = f"Make the loop at {where}, {trips:,} passes in each thread, {dimension}"
+    cure = f"Make the loop at {where}, {passes:,} passes in each thread, {dimension}"
     why = "no pass needs what another one computes"
     blocks = counted(current.blocks, "block")
     holds = f"{blocks} are on {current.busy_sms} of {sms} SMs, which hold {current.fits * sms}"

@@ -83,6 +83,15 @@ def test_two_passes_become_blocks_and_one_does_not() -> None:
         assert ("2 passes in each thread" in words) is said
 
 
+def test_passes_of_an_unrolled_loop_are_told_as_the_source_has_them() -> None:
+    """As of a sum of matrices whose loop of 64 rows is unrolled to 4 passes."""
+    step = "    IADD3 R4, R4, 0x1, RZ // 45"
+    copy = "LDG.E R3, [R6.64+0x400] // 47\nFADD R10, R3, R3 // 47\nSTG.E [R12.64+0x400], R10 // 48\n"
+    assert step in IMAGES
+    found, _ = _match(_context(IMAGES.replace(step, f"{copy}{step.replace('0x1', '0x2')}")))
+    assert "2,000 passes in each thread" in found.cure
+
+
 def test_passes_become_blocks_where_every_sm_has_one() -> None:
     found, estimate = _match(_context(grid=80, block=256))
     assert "gridDim.z" in found.cure
