@@ -177,8 +177,7 @@ def _as_outcomes_spread(result: Range) -> None:
 
     Differs from GPA, which gives no range.
     """
-    if result.expected > 0:
-        result.low = min(result.low, result.expected**constants.SPREAD)
+    result.low = min(result.low, result.expected**constants.SPREAD)
 
 
 def _with_chance(total: int, removed: float) -> tuple[float, float]:

@@ -11,15 +11,17 @@ from tests.optimizer_values import context_of, listing
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.division_words import division_advice, told_divisions
 from gpadvisor.estimators.fast_forms import FoundMath, gone_with_fast_forms
+from gpadvisor.estimators.fast_math_words import math_advice, math_cure
 from gpadvisor.estimators.parallel import parallel
 from gpadvisor.estimators.reuse import steps
 from gpadvisor.estimators.traffic_loads import millions
 from gpadvisor.evidence.divisions import integer_divisions
-from gpadvisor.evidence.patterns import CodeSequence, math_sequences
+from gpadvisor.evidence.patterns import SINE, SLOW_PATH, CodeSequence, math_sequences
 from gpadvisor.evidence.products import product_loops
 from gpadvisor.model.advice import Adjustment, Match, ParallelTarget, ReducedLoad, Utilisation
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.language import Language
+from gpadvisor.model.sentence import Sentence
 
 
 def _unit(percent: float) -> Utilisation:
@@ -148,3 +150,18 @@ def test_beside_a_divisor_of_all_threads_one_that_changes_in_each_pass_is_not_me
     alone = listing(f"{changing}EXIT").program.functions
     told, others = told_divisions(alone)
     assert [len(one) for one in (*told.values(), *others.values())] == [1, 0]
+
+
+@pytest.mark.parametrize(("line", "named"), [(3, False), (4, True)])
+def test_the_slow_path_of_a_sine_is_told_where_no_sine_is(line: int, named: bool) -> None:
+    """Its own line says that it is part of the sine; elsewhere it stands for one that nobody sees."""
+    function = listing(f"FMUL R2, R2, R2 // 3\nFMUL R3, R3, R3 // {line}\nEXIT").program.functions[0]
+    found = FoundMath(
+        (function,),
+        {function.id: (CodeSequence(SINE, 0, frozenset({0})), CodeSequence(SLOW_PATH, 1, frozenset({1})))},
+        (),
+    )
+    for words in (math_advice(found, single=True), math_cure(found, single=True)):
+        assert "sinf/cosf at kernel.cu:3" in Sentence(words)
+        assert ("slow path at kernel.cu:4" in Sentence(words)) is named
+        assert "slow path at kernel.cu:3" not in Sentence(words)

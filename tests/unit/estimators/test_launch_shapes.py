@@ -36,8 +36,9 @@ from gpadvisor.estimators.launches import (
     outside_share,
     shape,
 )
-from gpadvisor.estimators.uneven_grids import here, is_even, last_wave, overfull, tail
+from gpadvisor.estimators.uneven_grids import fullest_sm, here, is_even, last_wave, overfull, tail
 from gpadvisor.evidence.launches import Freedom
+from gpadvisor.model.advice import Match
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.program import KernelFacts
 
@@ -222,6 +223,23 @@ def test_how_much_the_fullest_sm_has_over_the_mean() -> None:
     waited = _context(metrics={ACTIVE: 990.0, ELAPSED: 1000.0})[1]
     assert is_even(waited, _shape(100, 256), 80)  # as counted nobody waits
     assert not is_even(_context(metrics={ACTIVE: 500.0, ELAPSED: 1000.0})[1], _shape(100, 256), 80)
+
+
+def test_blocks_are_split_as_long_as_two_warps_are_left() -> None:
+    def told(threads: int) -> Match | str:
+        context, profile = _context(grid=100, block=threads)
+        return fullest_sm(context, profile, _shape(100, threads, block=threads), FREE, 0.1)
+
+    found = told(128)  # 3 blocks instead of 2.5 on the fullest SM; now 2 instead of 1.25
+    assert isinstance(found, Match)
+    assert found.cure == "Launch 200 blocks of 64 threads instead of 100 of 128."
+    assert found.parallel is not None
+    assert found.parallel.factor == pytest.approx(1.6 / 1.2)
+    assert told(64) == (
+        "100 blocks on 80 SMs (0.08 waves): the fullest SM has 60.0 % more than the mean, and no smaller "
+        "block evens that out"
+    )
+    assert isinstance(told(96), str)  # three warps have no half
 
 
 def test_a_grid_in_words() -> None:

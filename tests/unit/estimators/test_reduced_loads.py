@@ -64,6 +64,15 @@ def test_accesses_of_shared_memory_take_their_passes_along() -> None:
     assert L1_DATA not in {one.resource for one in uncounted}
 
 
+def test_what_moves_to_another_pipe_leaves_the_rest_of_its_own() -> None:
+    doubles = "one| DMUL R4, R4, 2\ntwo| DADD R6, R6, R8\nthree| DADD R8, R6, R8\nend| EXIT"
+    counts = {"one": (100, 3200), "two": (200, 6400), "three": (100, 3200), "end": (100, 3200)}
+    context = context_of(listing(doubles), ISSUED[:0], counts=counts)
+    found = _by_name(freed(context, {(KERNEL, 2): 0.5}, elsewhere=[(KERNEL, 0)]))
+    assert found["FP64 pipe"] == 1 - (100 + 50) / 400
+    assert found[ISSUE] == 1 - 50 / 500
+
+
 def test_full_warps_are_fewer() -> None:
     found = _by_name(fewer_warps(0.5))
     assert found[ISSUE] == found[L1_REQUESTS] == found["LSU pipe"] == 0.5

@@ -9,10 +9,11 @@ import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.advice import advise_kernel
+from gpadvisor.estimators.barrier_words import in_all_uses
 from gpadvisor.estimators.utilisation import ISSUE, L1_REQUESTS
 from gpadvisor.evidence.barriers import Needless, needless_barriers, needless_in
 from gpadvisor.evidence.trees import tree_barriers
-from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.model.advice import Match, Rejection, StaticSite
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.profile import Evidence
 from gpadvisor.rules import thread_divergence, warp_balance
@@ -418,3 +419,19 @@ def test_without_samples_a_barrier_that_is_passed_once_is_nothing_beside_those_i
     text = f"{BOTH}{loop}\nEXIT"
     found = warp_balance.OPTIMIZER.match(replace(context_of(listing(text), []), blame=None, profile=None))
     assert isinstance(found, Match) is told
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "words"),
+    [
+        ("kernel", "// 4 in add", ", if this holds for all callers of add"),
+        ("kernel", "// 4", ""),
+        ("kernel<float>", "// 4", ", if this holds for every instantiation"),
+        ("kernel<float>", "// 4 in add", ", if this holds for all callers of add"),
+    ],
+)
+def test_one_build_does_not_show_all_uses_of_a_barrier(name: str, line: str, words: str) -> None:
+    context = context_of(listing(f"BAR.SYNC 0x0 {line}\nEXIT"))
+    function = replace(context.program.functions[0], demangled=name)
+    context = replace(context, program=replace(context.program, functions=(function,)))
+    assert in_all_uses(context, StaticSite(function=function.id, index=0, detail="")) == words

@@ -851,6 +851,9 @@ def test_stores_one_by_one_beside_wide_loads_become_wide() -> None:
     same = f"IMAD.WIDE R2, R0, 0x10, c[0x0][0x160]\nLDG.E.128 R4, [R2.64]\n{stores}"
     found = _match(memory_transaction_reduction, _scattered(same, 16, load="STG.E [R2.64], R4"))
     assert "use accesses of 16 bytes, as elsewhere in the kernel" in found.cure  # of the same array
+    both = same.replace("\nLDG", "\nLDG.E.128 R12, [R10.64]\nLDG", 1)
+    found = _match(memory_transaction_reduction, _scattered(both, 16, load="STG.E [R2.64], R4"))
+    assert "use accesses of 16 bytes, as elsewhere in the kernel" in found.cure  # whatever of others
 
 
 @pytest.mark.parametrize(
