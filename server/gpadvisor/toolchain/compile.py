@@ -39,6 +39,7 @@ _NO_HOST_COMPILER: Final = re.compile(
 _ERRORS_SHOWN: Final = 3
 _OUT_OF_MEMORY: Final = re.compile(r"\bout of memory\b|std::bad_alloc|virtual memory exhausted")
 _TEXTURES: Final = "texture is not a template"
+_SHUFFLES: Final = re.compile(r'identifier "__shfl(?:_(?:up|down|xor))?" is undefined')
 _OTHER_TARGET: Final = "not supported on .target"
 
 
@@ -302,6 +303,8 @@ def _does_not_compile(job: Job, compiler: str, log: str, *, by_nvrtc: bool) -> C
         advice = (
             "CUDA 12 removed texture references: use texture objects, or name an older nvcc by GPADVISOR_NVCC"
         )
+    elif any(_SHUFFLES.search(message.message) for message in messages):
+        advice = "from sm_70 on a shuffle has a mask of lanes: use __shfl_sync, __shfl_down_sync and the like"
     elif any(_OTHER_TARGET in message.message for message in messages):
         advice = "name the architecture that it is for, such as --arch sm_90a or sm_100a"
     sentence = (

@@ -163,6 +163,15 @@ def test_code_for_another_architecture_names_the_next_step(tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("shuffle", ["__shfl(*a, 0)", "__shfl_xor(*a, 1)"])
+def test_a_shuffle_without_a_mask_names_the_next_step(tmp_path: Path, shuffle: str) -> None:
+    """As in sources from before CUDA 9, which are many."""
+    path = project(tmp_path, k=KERNEL.replace("*= 2", f"= {shuffle}"))
+    with pytest.raises(CompileError, match=r"is undefined; from sm_70 on .*use __shfl_sync"):
+        compile_source(path, arch="sm_80")
+
+
+@pytest.mark.usefixtures("compiler")
 def test_headers_of_the_libraries_bring_what_device_code_takes_of_them(tmp_path: Path) -> None:
     path = project(
         tmp_path,
