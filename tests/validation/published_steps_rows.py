@@ -264,12 +264,12 @@ _HISTOGRAM: Final = Chain(
     device="H100",
     arch="sm_90",
     sms=132,
-    note="2^27 elements instead of 2^30",
+    note="2^26 elements instead of 2^30",
     versions=tuple(
         Version(
             name=name, files=("src/histogram_kernels.cuh",), kernel=name,
             instance=f"template __global__ void {name}<256>(const unsigned char*, int, int*);\n",
-            grid=(4224, 1, 1), block=(512, 1, 1), arguments="pointer,int=134217728,pointer",
+            grid=(4224, 1, 1), block=(512, 1, 1), arguments="pointer,int=67108864,pointer",
             time=time, change=change, accepted=codes,
         )
         for name, time, change, codes in (

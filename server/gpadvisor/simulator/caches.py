@@ -86,15 +86,18 @@ def _in_l1(m: Machine, sector: int) -> int:
 
 @compiled
 def _into_l1(m: Machine, sector: int, arrives: int) -> None:
-    """Let a sector in, for the line that was not used for longest."""
+    """Let a sector in: a new line takes an empty row, or of two drawn ones that which was used longer ago."""
     line = sector >> 2
     row = _l1_way(m, line)
     if row < 0:
         first = line % m.whole[L1_SETS] * L1_WAYS
-        row = first
+        row, other = first + int(uniform(m) * L1_WAYS), first + int(uniform(m) * L1_WAYS)
+        if m.l1[other, _USED] < m.l1[row, _USED]:
+            row = other
         for other in range(first, first + L1_WAYS):
-            if m.l1[other, _USED] < m.l1[row, _USED]:
+            if m.l1[other, _TAG] == 0:
                 row = other
+                break
         m.l1[row, _TAG] = line + 1
         for k in range(4):
             m.l1[row, _ARRIVES + k] = -1

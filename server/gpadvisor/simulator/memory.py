@@ -26,7 +26,8 @@ from gpadvisor.simulator.state import (
     BY_DATA,
     COPIES,
     FOLLOWED,
-    HOT_LINES,
+    HOT_BYTES,
+    HOT_SLICES,
     IN_FLIGHT,
     L1_HIT,
     L1_PASSES,
@@ -248,9 +249,10 @@ def _wavefronts(p: Packed, m: Machine, v: Values, r: Results, w: int, i: int, la
 
 @seldom
 def _operations(p: Packed, m: Machine, v: Values, i: int, lanes: int, start: int) -> int:
-    """When L2 has done the lanes' operations: one after the other on each line, those of other SMs between.
+    """When L2 has done the lanes' operations: a slice does one after the other, those of other SMs between.
 
-    Lanes on different words of a line go together; those on the same word do not.
+    Lanes on different words of a sector go together; those on the same word do not. HOT_BYTES side by side
+    belong to one slice.
     """
     done, cost = float(start), p.rate[i, OPERATION] * m.real[SHARING + m.number[AXES]]
     for lane in range(WARP):
@@ -260,12 +262,12 @@ def _operations(p: Packed, m: Machine, v: Values, i: int, lanes: int, start: int
         for earlier in range(lane):
             if lanes >> earlier & 1:
                 same += v.scratch[0, earlier] == v.scratch[0, lane]
-                first += v.scratch[0, earlier] >> 7 == v.scratch[0, lane] >> 7
-        # The first lane of a line, and each further one on a word that has been taken.
+                first += v.scratch[0, earlier] >> 5 == v.scratch[0, lane] >> 5
+        # The first lane of a sector, and each further one on a word that has been taken.
         if same or not first:
-            line = (v.scratch[0, lane] & WORD) >> 7
-            begin = max(m.hot[line % HOT_LINES], float(start))
-            m.hot[line % HOT_LINES] = begin + cost
+            hot = (v.scratch[0, lane] & WORD) // HOT_BYTES % HOT_SLICES
+            begin = max(m.hot[hot], float(start))
+            m.hot[hot] = begin + cost
             if same:
                 m.traffic[L2_FREE] += 1.0 / m.real[L2_PACKETS]
                 m.traffic[L2_BUSY] += 1.0 / m.real[L2_PACKETS]
