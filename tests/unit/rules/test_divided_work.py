@@ -65,6 +65,7 @@ def test_passes_become_blocks() -> None:
         80 / 64
     )  # an SM holds one such block: as many warps on more SMs
     assert "on 1.25 times the SMs" in estimate.reason
+    assert "there are no samples" not in estimate.reason
 
 
 def test_blocks_in_place_of_passes_are_as_often_missing_as_now_at_the_low_end() -> None:

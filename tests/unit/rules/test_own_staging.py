@@ -48,6 +48,8 @@ def test_all_that_staging_costs_counts_and_the_load_stays() -> None:
     found = warp_balance.OPTIMIZER.match(context_of(_code(), ROWS, counts=COUNTS))
     assert isinstance(found, Match)
     assert found.cure.startswith("Take the array in shared memory out, and keep its values in registers")
+    assert "behind the barrier at" in found.cure
+    assert "so that it goes, too" in found.cure
     assert sorted(row for region in found.regions for row in region.rows.tolist()) == [1, 2, 3]
     left = {reduced.resource: reduced.remaining for reduced in found.reduced_loads}
     assert left[L1_REQUESTS] == pytest.approx(0.5)  # two of four accesses
