@@ -21,7 +21,6 @@ from gpadvisor.estimators.elapsed import elapsed_cycles
 from gpadvisor.estimators.latency import loads_in_turn
 from gpadvisor.estimators.utilisation import L1, L1_DATA, L1_REQUESTS, L1_TO_L2, L2, measured_loads
 from gpadvisor.evidence.atomics import Atomic, atomics_of
-from gpadvisor.evidence.lanes import threads_per_warp
 from gpadvisor.model.advice import MeasuredBound
 from gpadvisor.model.figures import percent
 from gpadvisor.model.machine import SECTOR_BYTES
@@ -120,9 +119,8 @@ def _left(profile: KernelProfile, atomic: Atomic) -> tuple[float, float, float]:
             remaining / _WORDS_PER_SECTOR,
             remaining / _WORDS_PER_SECTOR,
         )  # neighbours go in one request
-    warps = max(1.0, profile.launch.threads_per_block / threads_per_warp(profile))
     in_warp = min(1.0, 1 / (atomic.meeting or 1.0))
-    in_block = in_warp / warps / atomic.passes
+    in_block = in_warp / atomic.warps_of_block(profile) / atomic.passes
     if atomic.by_data or atomic.returns:  # other warps of the block may go elsewhere
         return in_warp, in_warp, in_block
     if atomic.threads is not None and atomic.threads < constants.MEETING:  # the warp has added up already

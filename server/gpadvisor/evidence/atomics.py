@@ -75,6 +75,12 @@ class Atomic:
         """Whether a thread comes there again and again."""
         return self.function.innermost_loop(self.index) is not None
 
+    def warps_of_block(self, profile: KernelProfile) -> float:
+        """How many warps of a block come there, at most: one where a single thread sends for all."""
+        warps = profile.launch.threads_per_block / threads_per_warp(profile)
+        executed = self.warps / profile.launch.blocks if self.warps else warps
+        return max(1.0, min(warps, executed))
+
 
 def atomics_of(program: Program, kernel: str, profile: KernelProfile) -> list[Atomic]:
     """The atomic operations of a kernel that were executed, as far as that was counted."""

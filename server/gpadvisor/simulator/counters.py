@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpadvisor.machine.timing import timing_of
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.instruction import MemorySpace, OpcodeClass
 from gpadvisor.model.machine import SECTOR_BYTES
@@ -148,11 +149,24 @@ def metrics_of(outcome: Outcome, cycles: float | None) -> dict[str, MetricValue]
         "dram__sectors_read.sum": (float(traffic[state.DRAM_MOVED]) - written) * scale,
         "dram__sectors_write.sum": written * scale,
     }
-    result |= _hit_rates(outcome)
+    result |= _hit_rates(outcome) | _atomic_slices(outcome, active)
     if cycles is not None:
         result["sm__cycles_active.avg"] = cycles * busy
+        result["sm__cycles_elapsed.max"] = cycles
         result["gpu__time_duration.sum"] = cycles / outcome.device.clock_hz * 1e9
     return result
+
+
+def _atomic_slices(outcome: Outcome, active: float) -> dict[str, MetricValue]:
+    """How busy the fullest slice of L2 is with atomic operations, and one on average, in percent."""
+    taken = outcome.sm.hot[:, state.HOT_TAKEN]
+    timing, _ = timing_of(outcome.program.arch)
+    percent = 100.0 * taken * timing.atomic_cycles / active
+    return {
+        f"lts__d_atomic_input_cycles_active.{name}.pct_of_peak_sustained_elapsed": float(value)
+        for name, value in (("max", percent.max()), ("avg", percent.mean()))
+        if taken.any()
+    }
 
 
 def _hit_rates(outcome: Outcome) -> dict[str, MetricValue]:

@@ -27,7 +27,9 @@ from gpadvisor.simulator.state import (
     COPIES,
     FOLLOWED,
     HOT_BYTES,
+    HOT_FREE,
     HOT_SLICES,
+    HOT_TAKEN,
     IN_FLIGHT,
     L1_HIT,
     L1_PASSES,
@@ -266,8 +268,9 @@ def _operations(p: Packed, m: Machine, v: Values, i: int, lanes: int, start: int
         # The first lane of a sector, and each further one on a word that has been taken.
         if same or not first:
             hot = (v.scratch[0, lane] & WORD) // HOT_BYTES % HOT_SLICES
-            begin = max(m.hot[hot], float(start))
-            m.hot[hot] = begin + cost
+            begin = max(m.hot[hot, HOT_FREE], float(start))
+            m.hot[hot, HOT_FREE] = begin + cost
+            m.hot[hot, HOT_TAKEN] += m.real[SHARING + m.number[AXES]]
             if same:
                 m.traffic[L2_FREE] += 1.0 / m.real[L2_PACKETS]
                 m.traffic[L2_BUSY] += 1.0 / m.real[L2_PACKETS]

@@ -129,6 +129,7 @@ REALS: Final = SHARING + 16
 L1_WAYS: Final = 16
 L2_WAYS: Final = 4
 HOT_SLICES: Final = 61
+HOT_FREE, HOT_TAKEN = 0, 1
 HOT_BYTES: Final = 512
 """What lies side by side in one slice of L2: 2^30 evenly drawn bytes take an H100 276 ms in 256 counters by
 atomic operations (yencal/gpu-histogram-optimization), as of two slices, where one word takes 1.46 cycles."""
@@ -160,7 +161,9 @@ class Machine(NamedTuple):
     blocks: NDArray[np.int64]  # grid indices of the blocks of this SM, in order
     served: NDArray[np.int64]  # [units, SERVED + 1, 2] start and instruction, rings
     l1: NDArray[np.int64]  # [lines, 6] line, when it was used, when each of its sectors arrives
-    hot: NDArray[np.float64]  # [HOT_SLICES] when L2 has done the atomic operations of a slice
+    hot: NDArray[
+        np.float64
+    ]  # [HOT_SLICES, 2] when a slice of L2 has done its atomic operations, and how many
     stored: NDArray[np.int64]  # [STORED, 2] sector and warp, and when it was last stored to
     l2: NDArray[np.int64]  # [lines, 5] line, how much L2 had taken when each was touched, and whether dirty
 
@@ -229,7 +232,7 @@ def empty_machine(
         blocks=blocks,
         served=np.zeros((SERVED_XU + schedulers, SERVED + 1, 2), dtype=np.int64),
         l1=np.zeros((int(parameters[L1_SETS]) * L1_WAYS, 6), dtype=np.int64),
-        hot=np.zeros(HOT_SLICES),
+        hot=np.zeros((HOT_SLICES, 2)),
         stored=np.full((STORED, 2), -NEVER, dtype=np.int64),
         l2=np.zeros((L2_SETS * L2_WAYS, 5), dtype=np.int64),
     )

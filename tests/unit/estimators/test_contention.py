@@ -96,6 +96,13 @@ def test_a_warp_that_has_added_up_already_leaves_the_block() -> None:
     assert bound.low == pytest.approx(8) == pytest.approx(bound.expected) == pytest.approx(bound.high)
 
 
+def test_one_thread_that_sends_for_its_block_has_nothing_to_add_up() -> None:
+    bound = _bound(warps=125.0, threads=1.0, meeting=1.0)
+    assert (bound.low, bound.expected, bound.high) == (1.0, 1.0, 1.0)
+    twice = _bound(warps=250.0, threads=1.0, meeting=1.0)  # of two warps, or in two passes
+    assert 1 / twice.expected == pytest.approx(1 / 2)
+
+
 def test_an_operation_that_cannot_be_added_up_stays() -> None:
     bound = _bound(opcode="ATOMG.E.EXCH.STRONG.GPU PT,")
     assert (bound.low, bound.expected, bound.high) == (1, 1, 1)

@@ -11,6 +11,7 @@ from tests.simulations import run_text, text_program
 
 from gpadvisor import machine
 from gpadvisor.simulator import Simulation, SimulationConfig, simulate, timing_of
+from gpadvisor.simulator.state import HOT_SLICES
 
 pytestmark = [pytest.mark.nvdisasm]
 
@@ -210,6 +211,24 @@ def test_lanes_on_neighbouring_words_go_together() -> None:
     assert same is not None
     assert apart is not None
     assert same > 10 * apart
+
+
+def test_sectors_of_512_bytes_take_turns_in_one_slice() -> None:
+    timing, _ = timing_of("sm_80")
+    text = _SUMS.replace("TYPE", "float").replace("INDEX", "threadIdx.x % 32 * 8")  # 32 sectors, 1 KiB
+    run = run_text(text, {**_POINTERS, 8: 1}, grid=16, block=256, sms=16)
+    assert run.cycles == pytest.approx(16 * 8 * 16 * timing.float_atomic_cycles, rel=0.15)
+
+
+def test_how_busy_the_fullest_slice_is_with_operations_is_counted() -> None:
+    most, mean = (
+        f"lts__d_atomic_input_cycles_active.{name}.pct_of_peak_sustained_elapsed" for name in ("max", "avg")
+    )
+    text = _SUMS.replace("TYPE", "int").replace("INDEX", "threadIdx.x % 2")
+    same = run_text(text, {**_POINTERS, 8: 0}, grid=64, block=256, sms=16).profile.metrics
+    assert same[most] == pytest.approx(100.0, abs=15.0)
+    assert same[mean] == pytest.approx(same[most] / HOT_SLICES)
+    assert most not in _run(_AGAIN, 2, 1024).profile.metrics
 
 
 def test_lanes_whose_words_are_not_known_are_told() -> None:
