@@ -16,8 +16,8 @@ from gpadvisor.model.program import Function, InlineFrame
 
 _LEAST_CALLED: Final = 16
 """Instructions of a copy: call, return and what moves the address and the arguments are half as many."""
-_BY_REFERENCE: Final = re.compile(r"\(.*(?<!const)(?<!&)&(?!&)")
-"""Of a demangled function a parameter that it may write through."""
+_BY_REFERENCE: Final = re.compile(r"(?<!const)(?<!&)&(?!&)")
+"""Behind the first parenthesis of a demangled function a parameter that it may write through."""
 NOTABLE_PART: Final = 4
 """Less than a quarter of a loop is not what makes it too large."""
 
@@ -50,7 +50,7 @@ def repeated(function: Function, inside: set[int]) -> tuple[str, int] | None:
         for name, size in sizes.most_common()
         if len(places[name]) > 1
         and size >= _LEAST_CALLED * len(places[name])
-        and not _BY_REFERENCE.search(name)
+        and not _BY_REFERENCE.search(name.partition("(")[2])
     ]
     if not copied or copied[0][1] * NOTABLE_PART < len(inside):
         return None

@@ -62,8 +62,9 @@ memory of its block. L1 writes local memory through to L2, store by store, as re
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -169,27 +170,31 @@ def _runs_often(context: KernelContext, place: tuple[FunctionId, int], kind: Loc
     if function.innermost_loop(place[1]) is not None:
         return True
     if function.kind is not FunctionKind.KERNEL:
-        return _called_often(context, function, frozenset())
+        return _called_often(context, function)
     return not function.loops and kind is not LocalKind.PASSED
 
 
-def _called_often(context: KernelContext, function: Function, inside: frozenset[FunctionId]) -> bool:
+@lru_cache(maxsize=64)
+def _called_often(context: KernelContext, function: Function) -> bool:
     """Whether a function is called in a loop or by itself, or there is no loop that could run instead."""
-    calls = [
-        (caller, call.index)
-        for caller in kernel_functions(context.program, context.kernel)
-        for call in caller.calls
-        if call.callee == function.id
-    ]
-    return function.id in inside or any(
-        caller.innermost_loop(index) is not None
-        or (
-            not caller.loops and not function.loops
-            if caller.kind is FunctionKind.KERNEL
-            else _called_often(context, caller, inside | {function.id})
-        )
-        for caller, index in calls
-    )
+    callers: defaultdict[FunctionId | None, set[tuple[FunctionId, bool]]] = defaultdict(set)
+    for caller in kernel_functions(context.program, context.kernel):
+        for call in caller.calls:
+            callers[call.callee].add((caller.id, caller.innermost_loop(call.index) is not None))
+    pending, visited = [function], {function.id}
+    while pending:
+        called = pending.pop()
+        for number, in_loop in callers[called.id]:
+            caller = context.program.functions[number]
+            if in_loop or number in {called.id, function.id}:
+                return True
+            if caller.kind is FunctionKind.KERNEL:
+                if not caller.loops and not called.loops:
+                    return True
+            elif number not in visited:
+                visited.add(number)
+                pending.append(caller)
+    return False
 
 
 def _prints(context: KernelContext, places: LocalPlaces) -> bool:

@@ -161,9 +161,7 @@ class Machine(NamedTuple):
     blocks: NDArray[np.int64]  # grid indices of the blocks of this SM, in order
     served: NDArray[np.int64]  # [units, SERVED + 1, 2] start and instruction, rings
     l1: NDArray[np.int64]  # [lines, 6] line, when it was used, when each of its sectors arrives
-    hot: NDArray[
-        np.float64
-    ]  # [HOT_SLICES, 2] when a slice of L2 has done its atomic operations, and how many
+    hot: NDArray[np.float64]  # [HOT_SLICES, 2] when an L2 slice has done its atomic operations; how many
     stored: NDArray[np.int64]  # [STORED, 2] sector and warp, and when it was last stored to
     l2: NDArray[np.int64]  # [lines, 5] line, how much L2 had taken when each was touched, and whether dirty
 

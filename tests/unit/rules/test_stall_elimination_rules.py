@@ -178,6 +178,16 @@ def test_registers_kept_once_for_all_passes_of_a_loop_are_not_told(called_in_loo
     assert isinstance(register_reuse.OPTIMIZER.match(context_of(code)), Match) is called_in_loop
 
 
+def test_callers_are_looked_at_once_however_many_ways_lead_to_a_function() -> None:
+    """Of 2 ** 40 ways."""
+    call, back = "CALL.REL.NOINC f{}", "RET.REL.NODEC R20 0x0"
+    kernel = f"again:\nIADD3 R0, R0, 0x1, RZ\n@P0 BRA again\n{call.format(0)}\nEXIT"
+    levels = [f".function f{n} device\n" + f"{call.format(n + 1)}\n" * 2 + back for n in range(40)]
+    last = f".function f40 device\n{SPILL.replace('EXIT', back)}"
+    code = listing("\n".join([f".function kernel\n{kernel}", *levels, last]))
+    assert not isinstance(register_reuse.OPTIMIZER.match(context_of(code)), Match)
+
+
 def test_what_is_passed_by_address_is_no_spill() -> None:
     printf = "IADD3 R6, P1, R1, c[0x0][0x20], RZ\nargument| STL.64 [R1+0x8], R8\nCALL.ABS.NOINC R10\nEXIT"
     rows = [Row("lg_throttle", "argument", 100, 90), Row("selected", "argument", 100)]
