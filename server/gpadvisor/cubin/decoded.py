@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from gpadvisor.cubin.image import CodeSection, Cubin
 from gpadvisor.cubin.lines import line_table_damage, section_lines
 from gpadvisor.cubin.read import read_cubin
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.program import InlineFrame, LineEntry
+from gpadvisor.sandbox.codec import from_bytes, to_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +21,16 @@ class Lines:
 
     sections: Mapping[str, tuple[LineEntry | None, ...]] = field(default_factory=dict)
     damage: str | None = None  # what is wrong with the line table; what stands before it is here
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StoredLines:
+    """Each text and each entry once, and runs of instructions that share one; -1 is none."""
+
+    damage: str | None
+    texts: tuple[str, ...]
+    entries: tuple[tuple[int, ...], ...]  # file and line; function, file and line of each call around it
+    sections: dict[str, tuple[tuple[int, int], ...]]  # how many instructions, and the number of their entry
 
 
 def decode_lines(cubin: Cubin, sections: Collection[str] | None) -> Lines:
@@ -33,7 +42,7 @@ def decode_lines(cubin: Cubin, sections: Collection[str] | None) -> Lines:
 
 
 def dump_lines(lines: Lines) -> bytes:
-    """The JSON form: each text and each entry once, and runs of instructions that share one."""
+    """Lines as they cross the border of a process."""
     texts: dict[str, int] = {}
     entries: dict[LineEntry, int] = {}
 
@@ -41,51 +50,48 @@ def dump_lines(lines: Lines) -> bytes:
         return -1 if text is None else texts.setdefault(text, len(texts))
 
     runs = {
-        name: [
+        name: tuple(
             (len(list(run)), -1 if entry is None else entries.setdefault(entry, len(entries)))
             for entry, run in itertools.groupby(rows)
-        ]
+        )
         for name, rows in lines.sections.items()
     }
-    chains = [
-        [
+    chains = tuple(
+        (
             *(number(entry.location.file), entry.location.line),
             *(
                 value
                 for frame in entry.inline
                 for value in (number(frame.function), number(frame.call_site.file), frame.call_site.line)
             ),
-        ]
+        )
         for entry in entries
-    ]
-    return json.dumps(
-        {"damage": lines.damage, "texts": list(texts), "entries": chains, "sections": runs}
-    ).encode()
+    )
+    stored = _StoredLines(damage=lines.damage, texts=tuple(texts), entries=chains, sections=runs)
+    return to_bytes(stored)
 
 
 def load_lines(data: bytes, cubin: Cubin) -> Lines:
-    """Read that form.
+    """Read them.
 
     Raises:
-        ValueError: it is none, or not of this cubin.
+        ValueError: there are none, or not of this cubin.
     """
+    stored = from_bytes(data, _StoredLines)
+    by_name = {section.name: section for section in cubin.sections}
     try:
-        document = json.loads(data)
-        texts = [_text(text) for text in document["texts"]]
-        entries = [_entry(chain, texts) for chain in document["entries"]]
-        by_name = {section.name: section for section in cubin.sections}
-        damage = document["damage"]
+        entries = [_entry(chain, stored.texts) for chain in stored.entries]
         return Lines(
-            {name: _rows(by_name[name], runs, entries) for name, runs in document["sections"].items()},
-            None if damage is None else _text(damage),
+            {name: _rows(by_name[name], runs, entries) for name, runs in stored.sections.items()},
+            stored.damage,
         )
-    except (KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+    except (KeyError, IndexError) as error:
         raise ValueError("no line table, or that of another cubin") from error
 
 
-def _entry(chain: Sequence[Any], texts: Sequence[str]) -> LineEntry:
+def _entry(chain: Sequence[int], texts: Sequence[str]) -> LineEntry:
     def place(file: int, line: int) -> SourceLocation:
-        if not (isinstance(line, int) and file >= 0):
+        if file < 0:
             raise ValueError("no place in a file")
         return SourceLocation(texts[file], line)
 
@@ -95,12 +101,6 @@ def _entry(chain: Sequence[Any], texts: Sequence[str]) -> LineEntry:
     file, line, *frames = chain
     calls = zip(frames[::3], frames[1::3], frames[2::3], strict=True)
     return LineEntry(place(file, line), tuple(itertools.starmap(frame, calls)))
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("no text")
-    return value
 
 
 def _rows(
@@ -115,6 +115,7 @@ def _rows(
 
 
 def answer(request: bytes) -> bytes:
-    """The lines of a cubin, behind a line with the names of sections (JSON) or null, for a child process."""
-    sections, _, data = request.partition(b"\n")
-    return dump_lines(decode_lines(read_cubin(data), json.loads(sections)))
+    """The lines of a cubin, behind a line with the names of sections or null, for a child process."""
+    names, _, data = request.partition(b"\n")
+    sections = None if names == b"null" else from_bytes(names, list[str])
+    return dump_lines(decode_lines(read_cubin(data), sections))

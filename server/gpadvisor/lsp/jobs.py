@@ -20,7 +20,7 @@ from gpadvisor.pipeline.fixes.flags import write_flag
 from gpadvisor.pipeline.fixes.launches import launch_facts
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
-from gpadvisor.sandbox.codec import from_json, to_json
+from gpadvisor.sandbox.codec import from_json
 from gpadvisor.sandbox.worker import Job
 from gpadvisor.toolchain.discovery import find_tools
 from gpadvisor.toolchain.nvrtc import find_nvrtc
@@ -46,7 +46,7 @@ def _analyse(arguments: dict[str, Any], progress: Said) -> object:
     advised, contents = advise_and_show(path, request, progress, _cache())
     launches = launch_facts(advised.analysis.kernels)
     more = arguments.get("model") == "later" and _models("known", request.settings, path)
-    answer = {"analysis": to_json(contents), "launches": to_json(launches), "models": more}
+    answer = {"analysis": contents, "launches": launches, "models": more}
     if advised.analysis.profile is not None:
         keep_answer(request, advised, answer)
     return answer
@@ -60,7 +60,7 @@ def _timeline(arguments: dict[str, Any], said: Said) -> object:
         shown = show_run(path, plain_request(path, arguments), said, _cache())
     except NoTimelineError as error:
         return {"is_other": str(error)}
-    return {"analysis": to_json(shown), "launches": {}}
+    return {"analysis": shown, "launches": {}}
 
 
 def _find_fixes(arguments: dict[str, Any], _said: Said) -> object:
@@ -73,22 +73,20 @@ def _find_fixes(arguments: dict[str, Any], _said: Said) -> object:
     for line, codes, finding in arguments["disable"]:
         disable = find_disable(path, text, line, codes, request=request, roots=roots, finding=finding)
         fixes += [] if disable is None else [disable]
-    return to_json(fixes)
+    return fixes
 
 
 def _check_fix(arguments: dict[str, Any], progress: Said) -> object:
     path = Path(arguments["path"])
-    return to_json(
-        check_fix(
-            path,
-            str(arguments["text"]),
-            from_json(arguments["fix"], Fix),
-            request=_request(arguments, path),
-            progress=progress,
-            cache=_cache(),
-            kernel=arguments["kernel"],
-            units=[Path(unit) for unit in arguments["units"]],
-        )
+    return check_fix(
+        path,
+        str(arguments["text"]),
+        from_json(arguments["fix"], Fix),
+        request=_request(arguments, path),
+        progress=progress,
+        cache=_cache(),
+        kernel=arguments["kernel"],
+        units=[Path(unit) for unit in arguments["units"]],
     )
 
 
@@ -99,7 +97,7 @@ def _write_flag(arguments: dict[str, Any], _said: Said) -> object:
 def _sass(arguments: dict[str, Any], progress: Said) -> object:
     path = Path(arguments["path"])
     request = _request(arguments, path)
-    return to_json(sass_for_editor(path, request, progress, _cache(), kernel=arguments["kernel"]))
+    return sass_for_editor(path, request, progress, _cache(), kernel=arguments["kernel"])
 
 
 def _compare(arguments: dict[str, Any], progress: Said) -> object:
@@ -107,7 +105,7 @@ def _compare(arguments: dict[str, Any], progress: Said) -> object:
 
     before, after = Path(arguments["before"]), Path(arguments["after"])
     requests = _request(arguments, before), _request(arguments, after)
-    return to_json(compare_for_editor(before, requests[0], after, requests[1], progress))
+    return compare_for_editor(before, requests[0], after, requests[1], progress)
 
 
 def _page(arguments: dict[str, Any], progress: Said) -> object:

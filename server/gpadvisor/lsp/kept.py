@@ -56,11 +56,13 @@ def kept_answer(arguments: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def keep_answer(request: Request, advised: AdvisedFile, answer: object) -> None:
     """Keep the answer for profiles, unless something has failed in passing or was compiled for it."""
+    from gpadvisor.sandbox.codec import to_bytes  # noqa: PLC0415  # of a worker
+
     cache, sources = Cache(cache_folder()), advised.wanted_sources
     if cache.is_on and advised.lasting and advised.analysis.source_lines.beside is None:
         entry = {"wanted": sources, "sources": fingerprint(request.root, sources), "answer": answer}
         with contextlib.suppress(OSError):  # an input may be gone by now
-            cache.put(_key(advised.analysis.path, request), json.dumps(entry).encode())
+            cache.put(_key(advised.analysis.path, request), to_bytes(entry))
 
 
 def _key(path: Path, request: Request) -> str:

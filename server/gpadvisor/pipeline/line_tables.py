@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -13,6 +12,7 @@ from gpadvisor.errors import CancelledError, ToolError, ToolTimeoutError
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.sandbox.children import call
+from gpadvisor.sandbox.codec import to_bytes
 
 _MEMORY_BYTES: Final = 4 << 30
 _OUTPUT_BYTES: Final = 256 << 20
@@ -49,7 +49,7 @@ def read_lines(
     try:
         answer = call(
             "gpadvisor.cubin.decoded:answer",
-            json.dumps(key_parts["sections"]).encode() + b"\n" + data,
+            to_bytes(key_parts["sections"]) + b"\n" + data,
             timeout_seconds=timeout_seconds,
             memory_bytes=_MEMORY_BYTES,
             output_bytes=_OUTPUT_BYTES,
@@ -60,10 +60,10 @@ def read_lines(
         raise
     except ToolTimeoutError:
         return _failed(f"took longer than {timeout_seconds:g} s and was stopped")
-    except ToolError:
-        return _failed("failed or needed too much memory")
     except ValueError:
         return _failed("gave no sensible answer")
+    except ToolError:
+        return _failed("failed or needed too much memory")
     if cache.is_on:
         cache.put(key, answer)
     return lines, ()

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import base64
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from gpadvisor.advice.in_run import in_run, part_of, untold
 from gpadvisor.errors import (
@@ -19,26 +19,27 @@ from gpadvisor.errors import (
     ToolError,
 )
 from gpadvisor.model.advice import KernelAdvice
-from gpadvisor.model.timeline import (
-    DeviceIdleness,
-    IdleShare,
-    KernelName,
-    KernelTime,
-    RunFinding,
-    RunIdleness,
-    RunStrip,
-    RunTimes,
-)
+from gpadvisor.model.timeline import DeviceIdleness, RunFinding, RunIdleness, RunStrip, RunTimes, Timeline
 from gpadvisor.pipeline.cache import Cache, installation_digest
 from gpadvisor.pipeline.inputs import has_timeline
 from gpadvisor.pipeline.request import Request, trace_digest
 from gpadvisor.sandbox.children import call
+from gpadvisor.sandbox.codec import Failure, failure, from_answer, from_bytes, to_bytes
 
+T = TypeVar("T")
 _READER: Final = "gpadvisor.pipeline.timeline:answer"
 _SECONDS: Final = 550.0
 _MEMORY_BYTES: Final = 4 << 30
 _OUTPUT_BYTES: Final = 256 << 20
 _MOST_NS: Final = 1 << 62
+
+
+class Question(Enum):
+    """What is asked of a trace."""
+
+    KERNELS = "kernels"
+    STRIP = "strip"
+    IDLENESS = "idleness"
 
 
 def with_own_timeline(path: Path, request: Request) -> Request:
@@ -55,11 +56,7 @@ def idle_of(path: Path) -> RunIdleness:
     Raises:
         ProfileFormatError: it is none, or damaged, or too large for the child.
     """
-    try:
-        reply = _asked(path, "idleness")
-        return RunIdleness(devices=tuple(map(_device, reply["devices"])), findings=_findings(reply))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _failed(path, error) from error
+    return _asked(path, Question.IDLENESS, RunIdleness)
 
 
 def run_times_of(path: Path, cache: Cache | None = None) -> RunTimes:
@@ -69,20 +66,8 @@ def run_times_of(path: Path, cache: Cache | None = None) -> RunTimes:
         NoTimelineError: it is no trace.
         ProfileFormatError: it is damaged, or too large for the child.
     """
-    try:
-        reply = _asked(path, "kernels") if cache is None else _cached(path, cache)
-        span, busy = _span(reply)
-        return RunTimes(
-            span_ns=span,
-            busy_ns=busy,
-            kernels=tuple(map(_kernel, reply["kernels"])),
-            findings=_findings(reply),
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _failed(path, error) from error
-
-
-def _cached(path: Path, cache: Cache) -> Mapping[str, Any]:
+    if cache is None:
+        return _asked(path, Question.KERNELS, RunTimes)
     try:
         parts: dict[str, object] = {"trace": trace_digest(path), "made_by": installation_digest()}
     except OSError as error:
@@ -90,10 +75,10 @@ def _cached(path: Path, cache: Cache) -> Mapping[str, Any]:
     key = cache.key("run", parts)
     stored = cache.get(key)
     if stored is not None:
-        return dict(json.loads(stored))
-    said = _asked(path, "kernels")
-    cache.put(key, json.dumps(said).encode())
-    return said
+        return _answered(path, stored, RunTimes)
+    times = _asked(path, Question.KERNELS, RunTimes)
+    cache.put(key, to_bytes(times))
+    return times
 
 
 def strip_of(path: Path) -> RunStrip:
@@ -102,13 +87,11 @@ def strip_of(path: Path) -> RunStrip:
     Raises:
         ProfileFormatError: it is no trace, or damaged, or too large for the child.
     """
-    from gpadvisor.sandbox.codec import from_json  # noqa: PLC0415 takes long to import; most advice has no timeline
-
+    strip = _asked(path, Question.STRIP, RunStrip)
     try:
-        strip = from_json(dict(_asked(path, "strip")), RunStrip)
         for lane in strip.lanes:
             base64.b64decode(lane.data, validate=True)
-    except (ValueError, TypeError, AttributeError) as error:
+    except ValueError as error:
         raise _failed(path, error) from error
     return strip
 
@@ -132,97 +115,79 @@ def in_timeline(
     return advised, times.findings
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceRequest:
+    """What the child is asked."""
+
+    path: str
+    question: Question
+
+
 def answer(request: bytes) -> bytes:
-    """Read the trace at a ``path`` for ``what`` is asked (JSON); an error is its ``message``."""
+    """What a trace says to a ``TraceRequest``, or a ``Failure``."""
+    from gpadvisor.store.timeline import read_timeline  # noqa: PLC0415 of the child
+
+    trace = from_bytes(request, TraceRequest)
+    try:
+        return to_bytes(_made_of(read_timeline(Path(trace.path)), trace))
+    except GpadvisorError as error:
+        return to_bytes(failure(error))
+    except MemoryError:
+        told = f"{trace.path} needs too much memory; trace a part of the run"
+        return to_bytes(failure(ProfileFormatError(told)))
+
+
+def _made_of(timeline: Timeline, trace: TraceRequest) -> RunTimes | RunStrip | RunIdleness:
     from gpadvisor.advice.idleness import idleness  # noqa: PLC0415 of the child
     from gpadvisor.advice.in_run import run_times  # noqa: PLC0415 of the child
     from gpadvisor.advice.run_findings import run_findings  # noqa: PLC0415 of the child
     from gpadvisor.advice.strip import run_strip  # noqa: PLC0415 of the child
-    from gpadvisor.store.timeline import read_timeline  # noqa: PLC0415 of the child
 
-    parameters = json.loads(request)
-    path = Path(parameters["path"])
-    reply: dict[str, Any]
-    try:
-        timeline = read_timeline(path)
-        if parameters["what"] == "kernels":
-            reply = asdict(replace(run_times(timeline), findings=run_findings(timeline)))
-        elif parameters["what"] == "strip":
-            reply = asdict(run_strip(timeline))
-        elif not len(timeline.calls.start_ns) and not timeline.launched_by:
-            reply = {"message": f"{path} has no calls of CUDA: nsys profile --trace cuda records them"}
-        else:
-            reply = asdict(RunIdleness(devices=idleness(timeline), findings=run_findings(timeline)))
-    except GpadvisorError as error:
-        reply = {"message": str(error), "is_other": isinstance(error, NoTimelineError)}
-    except MemoryError:
-        reply = {"message": f"{path} needs too much memory; trace a part of the run"}
-    return json.dumps(reply).encode()
+    if trace.question is Question.KERNELS:
+        return replace(run_times(timeline), findings=run_findings(timeline))
+    if trace.question is Question.STRIP:
+        return run_strip(timeline)
+    if not len(timeline.calls.start_ns) and not timeline.launched_by:
+        raise ProfileFormatError(f"{trace.path} has no calls of CUDA: nsys profile --trace cuda records them")
+    return RunIdleness(devices=idleness(timeline), findings=run_findings(timeline))
 
 
-def _asked(path: Path, question: str) -> Mapping[str, Any]:
+def _asked(path: Path, question: Question, kind: type[T]) -> T:
     try:
         data = call(
             _READER,
-            json.dumps({"path": str(path.absolute()), "what": question}).encode(),
+            to_bytes(TraceRequest(path=str(path.absolute()), question=question)),
             timeout_seconds=_SECONDS,
             memory_bytes=_MEMORY_BYTES,
             output_bytes=_OUTPUT_BYTES,
         )
     except ToolError as error:
         raise _failed(path, error) from error
-    reply: Any = json.loads(data)
-    if "message" in reply:
-        raise (NoTimelineError if reply.get("is_other") is True else ProfileFormatError)(
-            str(reply["message"])
-        )
-    return dict(reply)
+    return _answered(path, data, kind)
+
+
+def _answered(path: Path, data: bytes, kind: type[T]) -> T:
+    try:
+        answered = from_answer(data, kind)
+        if isinstance(answered, RunTimes):
+            _check(answered)
+        elif isinstance(answered, RunIdleness | RunStrip):
+            for device in answered.devices:
+                _check(device)
+    except ValueError as error:
+        raise _failed(path, error) from error
+    if isinstance(answered, Failure):
+        no_timeline = answered.error == NoTimelineError.__name__
+        raise (NoTimelineError if no_timeline else ProfileFormatError)(answered.message)
+    return answered
+
+
+def _check(times: RunTimes | DeviceIdleness) -> None:
+    if not 0 <= times.busy_ns <= times.span_ns < _MOST_NS:
+        raise ValueError("times that no run has")
 
 
 def _failed(path: Path, error: Exception) -> ProfileFormatError:
     return ProfileFormatError(
         f"the process that read {path} failed ({error}); it is damaged or too large: trace a part of the run"
-    )
-
-
-def _span(document: Mapping[str, Any]) -> tuple[int, int]:
-    span, busy = int(document["span_ns"]), int(document["busy_ns"])
-    if not 0 <= busy <= span < _MOST_NS:
-        raise ValueError("times that no run has")
-    return span, busy
-
-
-def _device(document: Mapping[str, Any]) -> DeviceIdleness:
-    span, busy = _span(document)
-    return DeviceIdleness(
-        device=int(document["device"]),
-        span_ns=span,
-        busy_ns=busy,
-        gaps=int(document["gaps"]),
-        by_call=tuple(map(_share, document["by_call"])),
-        by_end=tuple(map(_share, document["by_end"])),
-    )
-
-
-def _findings(document: Mapping[str, Any]) -> tuple[RunFinding, ...]:
-    from gpadvisor.sandbox.codec import from_json  # noqa: PLC0415 as in strip_of
-
-    return tuple(from_json(finding, RunFinding) for finding in document["findings"])
-
-
-def _share(document: Mapping[str, Any]) -> IdleShare:
-    return IdleShare(
-        name=str(document["name"]), idle_ns=float(document["idle_ns"]), gaps=int(document["gaps"])
-    )
-
-
-def _kernel(document: Mapping[str, Any]) -> KernelTime:
-    name, shape = document["name"], document["shape"]
-    return KernelTime(
-        name=KernelName(mangled=str(name["mangled"]), demangled=str(name["demangled"])),
-        shape=None if shape is None else tuple(map(int, shape)),
-        launches=int(document["launches"]),
-        alone_ns=int(document["alone_ns"]),
-        shared_ns=float(document["shared_ns"]),
-        union_ns=int(document["union_ns"]),
     )

@@ -1,21 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frozen values as JSON, for what crosses the border of a process; only the very type is taken back."""
+"""Values as JSON, for what crosses the border of a process; only the very type is taken back.
+
+What a field must be is said by its annotation: ``Annotated[str, MaxLength(60)]`` is no longer than that.
+Every process of ours imports this, so that it is made of little.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar, get_args, get_origin
-
-from cattrs import BaseConverter
-from cattrs.cols import homogenous_tuple_structure_factory
-from cattrs.errors import BaseValidationError
-from cattrs.preconf.json import make_converter
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache, partial
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from gpadvisor.errors import ToolError
 from gpadvisor.model.sentence import Sentence, marked
 
 T = TypeVar("T")
+_Change: TypeAlias = Callable[[Any], Any]
+_PLAIN: Final = frozenset({str, int, float, bool, NoneType})
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
 
@@ -23,58 +42,34 @@ class CodecError(ToolError, ValueError):
     """JSON values that are not of the type that is asked for."""
 
 
-def _exactly(value: Any, kind: type) -> Any:
-    if type(value) is not kind:
-        raise TypeError(f"{kind.__name__} expected, {type(value).__name__} found")
-    return value
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """An error, as a function in a child answers it."""
+
+    error: str  # name of its class
+    message: str
 
 
-def _number(value: Any, _: type) -> float:
-    if type(value) is int or type(value) is float:
-        return float(value)
-    raise TypeError(f"a number expected, {type(value).__name__} found")
+def failure(error: Exception) -> Failure:
+    """An error as it is answered."""
+    return Failure(error=type(error).__name__, message=str(error))
 
 
-_converter: Final = make_converter(forbid_extra_keys=True)
-for _kind in (int, str, bool):
-    _converter.register_structure_hook(_kind, _exactly)
-_converter.register_structure_hook(float, _number)
-_converter.register_unstructure_hook(Sentence, marked)
-_converter.register_structure_hook(Sentence, lambda value, _: Sentence(_exactly(value, str)))
+class MaxLength(NamedTuple):
+    """How long a text or a list may be."""
 
-
-def _holds_many(kind: Any) -> bool:
-    return get_args(kind)[1:] == (...,)
-
-
-@_converter.register_structure_hook_factory(_holds_many)
-def _tuple_of(kind: Any, converter: BaseConverter) -> Callable[[Any, Any], Any]:
-    read = homogenous_tuple_structure_factory(kind, converter)
-    return lambda value, kind: read(_exactly(value, list), kind)
-
-
-def _by_number(kind: Any) -> bool:
-    return get_origin(kind) in {dict, Mapping} and get_args(kind)[0] is int
-
-
-@_converter.register_structure_hook_factory(_by_number)
-def _mapping_of(kind: Any, converter: BaseConverter) -> Callable[[Any, Any], Any]:
-    values = get_args(kind)[1]
-    return lambda value, _: {
-        _key(key): converter.structure(item, values) for key, item in _exactly(value, dict).items()
-    }
-
-
-def _key(text: Any) -> int:
-    """JSON has numbers as keys in quotes."""
-    if type(text) is not str or not _INTEGER.fullmatch(text):
-        raise TypeError(f"a number in quotes expected, {text!r} found")
-    return int(text)
+    length: int
 
 
 def to_json(value: object) -> Any:
-    """A frozen value as JSON values."""
-    return _converter.unstructure(value)
+    """A value as JSON values: an object by its fields, an enum by its value."""
+    kind: Any = type(value)
+    return value if kind in _PLAIN else _writer(kind)(value)
+
+
+def to_bytes(value: object) -> bytes:
+    """The text of that."""
+    return json.dumps(to_json(value), separators=(",", ":")).encode()
 
 
 def from_json(data: Any, kind: type[T]) -> T:
@@ -84,6 +79,149 @@ def from_json(data: Any, kind: type[T]) -> T:
         CodecError: a field is missing, unknown or of another type.
     """
     try:
-        return _converter.structure(data, kind)
-    except (BaseValidationError, TypeError, ValueError, KeyError, AttributeError) as error:
+        return cast("T", _reader(cast("Any", kind))(data))
+    except (TypeError, ValueError, RecursionError) as error:
         raise CodecError(f"no {getattr(kind, '__name__', kind)}: {error}") from error
+
+
+@overload
+def from_bytes(data: bytes, kind: type[T]) -> T: ...
+@overload
+def from_bytes(data: bytes, kind: UnionType) -> Any: ...
+def from_bytes(data: bytes, kind: Any) -> Any:
+    """The value of a text.
+
+    Raises:
+        CodecError: it is no JSON, or another value.
+    """
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise CodecError(f"no JSON: {error}") from error
+    return from_json(document, kind)
+
+
+def from_answer(data: bytes, kind: type[T]) -> T | Failure:
+    """What a child answers: such a value, or an error.
+
+    Raises:
+        CodecError: neither.
+    """
+    return cast("T | Failure", from_bytes(data, Failure | kind))
+
+
+@cache
+def _writer(kind: Any) -> _Change:
+    """How values of a class are written."""
+    if issubclass(kind, Sentence):
+        return marked
+    if issubclass(kind, Enum):
+        return lambda value: value.value
+    for plain in (str, int, float):  # numbers of numpy
+        if issubclass(kind, plain):
+            return plain
+    if issubclass(kind, tuple | list):
+        return lambda value: list(map(to_json, value))
+    if issubclass(kind, Mapping):
+        return lambda value: {key: to_json(item) for key, item in value.items()}
+    names = tuple(kind.__dataclass_fields__)  # nothing else is written
+    return lambda value: {name: to_json(getattr(value, name)) for name in names}
+
+
+@cache
+def _reader(kind: Any) -> _Change:
+    """How values of a type are read: a function that raises TypeError or ValueError at any other."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _bounded(*arguments)
+    if origin in {Union, UnionType}:
+        return _one_of(arguments)
+    if origin is tuple and arguments[1:] != (...,):
+        return _row(arguments)
+    if origin in {tuple, list}:
+        items = _reader(arguments[0])
+        return lambda data: origin(map(items, _exactly(list, data)))
+    if origin in {dict, Mapping}:
+        keys, values = (_number if arguments[0] is int else _reader(arguments[0])), _reader(arguments[1])
+        return lambda data: {keys(key): values(item) for key, item in _exactly(dict, data).items()}
+    if kind is Any:
+        return lambda data: data
+    if kind is float:
+        return _real
+    if kind is Sentence:
+        return lambda data: Sentence(_exactly(str, data))
+    if issubclass(kind, Enum):
+        return kind  # type: ignore[no-any-return]  # of its value
+    if hasattr(kind, "__dataclass_fields__"):
+        return partial(_object, kind)
+    return partial(_exactly, kind)
+
+
+def _exactly(kind: type[T], data: object) -> T:
+    if type(data) is not kind:
+        raise TypeError(f"{kind.__name__} expected, {type(data).__name__} found")
+    return data
+
+
+def _real(data: object) -> float:
+    if type(data) is int or type(data) is float:
+        return float(data)
+    raise TypeError(f"a number expected, {type(data).__name__} found")
+
+
+def _number(key: object) -> int:
+    """JSON has numbers as keys in quotes."""
+    if type(key) is not str or not _INTEGER.fullmatch(key):
+        raise TypeError(f"a number in quotes expected, {key!r} found")
+    return int(key)
+
+
+def _bounded(kind: Any, most: MaxLength) -> _Change:
+    read = _reader(kind)
+
+    def bounded(data: Any) -> Any:
+        if isinstance(data, str | list) and len(data) > most.length:
+            raise ValueError(f"{len(data)} of at most {most.length} found")
+        return read(data)
+
+    return bounded
+
+
+def _one_of(kinds: tuple[Any, ...]) -> _Change:
+    """The first of several types that a value is of; a whole number is a float, if nothing else."""
+    optional = NoneType in kinds
+    kinds = tuple(kind for kind in kinds if kind is not NoneType)
+    readers = [_reader(kind) for kind in sorted(kinds, key=lambda kind: kind is float)]
+
+    def one_of(data: Any) -> Any:
+        if data is None and optional:
+            return None
+        for read in readers[:-1]:
+            try:
+                return read(data)
+            except (TypeError, ValueError):
+                continue
+        return readers[-1](data)
+
+    return one_of
+
+
+def _row(kinds: tuple[Any, ...]) -> _Change:
+    readers = [_reader(kind) for kind in kinds]
+    return lambda data: tuple(read(item) for read, item in zip(readers, _exactly(list, data), strict=True))
+
+
+@cache
+def _fields(kind: Any) -> dict[str, _Change]:
+    """How each field of a class is read; asked for with its first value, as it may have others of it."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: _reader(hints[name]) for name in kind.__dataclass_fields__}
+
+
+def _object(kind: type[T], data: object) -> T:
+    readers = _fields(cast("Any", kind))
+    try:
+        values = {name: readers[name](item) for name, item in _exactly(dict, data).items()}
+    except KeyError as error:
+        raise TypeError(f"{kind.__name__} has no {error}") from error
+    return kind(**values)  # without a field that has to be there: a TypeError

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON values over a pipe, each after its length: what the server and its workers say to each other."""
+"""Messages over a pipe, each after its length: what the server and its workers say to each other."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import struct
-from typing import IO, Any, Final
+from typing import IO, Final
+
+from gpadvisor.sandbox.codec import from_bytes, to_bytes
+from gpadvisor.sandbox.messages import OfServer, OfWorker
 
 HEAD: Final = struct.Struct("<Q")
 MAX_BYTES: Final = 512 << 20
@@ -17,19 +19,20 @@ class FrameError(Exception):
     """What came is no frame."""
 
 
-def pack(value: object) -> bytes:
+def pack(message: OfWorker | OfServer) -> bytes:
     """One frame."""
-    body = json.dumps(value, separators=(",", ":"), allow_nan=True).encode()
+    body = to_bytes(message)
     return HEAD.pack(len(body)) + body
 
 
-def read_blocking(stream: IO[bytes]) -> Any:
-    """The next value; None at the end of the stream."""
+def read_blocking(stream: IO[bytes]) -> OfServer | None:
+    """What the server says next; None at the end of the stream."""
     head = stream.read(HEAD.size)
     if len(head) < HEAD.size:
         return None
     body = stream.read(_checked(head))
-    return json.loads(body)
+    message: OfServer = from_bytes(body, OfServer)
+    return message
 
 
 async def read_body(stream: asyncio.StreamReader) -> bytes:

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that the kernel holds to some folders (Landlock): they read and write nowhere else.
 
-``main`` runs in a child: it holds itself, and becomes the program. The standard library only.
+``main`` runs in a child: it holds itself, and becomes the program.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final
 
 from gpadvisor.sandbox.children import python_command
+from gpadvisor.sandbox.codec import from_bytes, to_bytes
 
 _START: Final = (
     "import sys; sys.path.insert(0, sys.argv.pop(1));"
@@ -34,8 +34,8 @@ _ALWAYS: Final = ("/dev/null", "/dev/urandom")
 class Folders:
     """Where a program may read, and where it may read and write."""
 
-    readable: Sequence[str]
-    writable: Sequence[str]
+    readable: tuple[str, ...]
+    writable: tuple[str, ...]
 
 
 class _Beneath(ctypes.Structure):
@@ -50,7 +50,7 @@ def can_hold() -> bool:
 
 def held_command(command: Sequence[str], folders: Folders) -> list[str]:
     """A command that holds itself to the folders, and becomes another one."""
-    return python_command(_START, json.dumps(asdict(folders)), *command)
+    return python_command(_START, to_bytes(folders).decode(), *command)
 
 
 def hold(folders: Folders) -> None:
@@ -79,7 +79,7 @@ def hold(folders: Folders) -> None:
 
 def main(folders: str, command: list[str]) -> None:
     """Hold this process to the folders, and become the program."""
-    hold(Folders(**json.loads(folders)))
+    hold(from_bytes(folders.encode(), Folders))
     os.execv(command[0], command)  # noqa: S606 that there is no shell is the point
 
 

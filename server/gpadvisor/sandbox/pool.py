@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import math
 import os
@@ -18,11 +17,20 @@ from typing import Any, Final
 
 from gpadvisor.errors import CancelledError, NoDeviceCodeError
 from gpadvisor.files import scratch_folder
-from gpadvisor.model.compiler_message import CompilerMessage
 from gpadvisor.sandbox import frames
 from gpadvisor.sandbox.children import SINGLE_THREADED, python_command
-from gpadvisor.sandbox.codec import from_json
+from gpadvisor.sandbox.codec import from_bytes
 from gpadvisor.sandbox.lanes import Lane, Rank
+from gpadvisor.sandbox.messages import (
+    JobFailure,
+    JobProgress,
+    JobRequest,
+    JobResult,
+    OfServer,
+    OfWorker,
+    StartChild,
+    StopChild,
+)
 from gpadvisor.sandbox.pool_limits import JobError, Limits, WorkerError
 from gpadvisor.sandbox.processes import kill_tree
 from gpadvisor.sandbox.starter import Starter
@@ -55,9 +63,7 @@ class _Worker:
     ending: bool = False
     printed: asyncio.Task[None] | None = None
     said: asyncio.Task[None] | None = None
-    frames: asyncio.Queue[dict[str, Any] | Exception] = field(
-        default_factory=lambda: asyncio.Queue(_MOST_FRAMES)
-    )
+    frames: asyncio.Queue[OfWorker | Exception] = field(default_factory=lambda: asyncio.Queue(_MOST_FRAMES))
     last_words: list[str] = field(default_factory=list)
 
 
@@ -174,7 +180,7 @@ class Workers:
     async def _begun(self, worker: _Worker, job: str, arguments: dict[str, Any]) -> bool:
         """Hand a job to a worker; False where it does not live to begin."""
         try:
-            await _tell(worker.process, {"job": job, "arguments": arguments})
+            await _tell(worker.process, JobRequest(job=job, arguments=arguments))
             await _next(worker)
         except _BROKEN:
             return False
@@ -183,14 +189,15 @@ class Workers:
             raise
         return True
 
-    async def _answer(self, worker: _Worker, progress: Callable[[str], None] | None) -> dict[str, Any]:
+    async def _answer(
+        self, worker: _Worker, progress: Callable[[str], None] | None
+    ) -> JobResult | JobFailure:
         while True:
             answer = await _next(worker)
-            if "progress" in answer:
-                if progress is not None:
-                    progress(str(answer["progress"]))
-            elif "result" in answer or "error" in answer:
+            if isinstance(answer, JobResult | JobFailure):
                 return answer
+            if isinstance(answer, JobProgress) and progress is not None:
+                progress(answer.progress)
 
     async def _take(self) -> _Worker:
         while self._idle:
@@ -312,14 +319,14 @@ class Workers:
         task.add_done_callback(self._tasks.discard)
 
 
-async def _tell(process: asyncio.subprocess.Process, value: object) -> None:
+async def _tell(process: asyncio.subprocess.Process, message: OfServer) -> None:
     if process.stdin is None:
         raise EOFError
-    process.stdin.write(frames.pack(value))
+    process.stdin.write(frames.pack(message))
     await process.stdin.drain()
 
 
-async def _next(worker: _Worker) -> dict[str, Any]:
+async def _next(worker: _Worker) -> OfWorker:
     """The next thing that a worker says."""
     value = await worker.frames.get()
     if isinstance(value, Exception):
@@ -333,33 +340,36 @@ async def _read_frames(worker: _Worker) -> None:
     stdout = worker.process.stdout
     try:
         while stdout is not None:
-            value = await _parse(await frames.read_body(stdout))
-            if not worker.starter.takes(value):
-                await worker.frames.put(value)
+            message = await _parse(await frames.read_body(stdout))
+            if isinstance(message, StartChild | StopChild):
+                worker.starter.take(message)
+            else:
+                await worker.frames.put(message)
         raise EOFError
     except _BROKEN as error:
         await worker.frames.put(error)
 
 
-async def _parse(body: bytes) -> dict[str, Any]:
-    """The frame's value; a large one is parsed in a thread, so that requests are answered meanwhile."""
-    if len(body) < 1 << 16:
-        return dict(json.loads(body))
-    return dict(await asyncio.to_thread(json.loads, body))
+async def _parse(body: bytes) -> OfWorker:
+    """The frame's message; a large one is parsed in a thread, so that requests are answered meanwhile."""
+    large = len(body) >= 1 << 16
+    message: OfWorker = (
+        await asyncio.to_thread(from_bytes, body, OfWorker) if large else from_bytes(body, OfWorker)
+    )
+    return message
 
 
-def _result(answer: Mapping[str, Any]) -> Any:
-    if "error" not in answer:
-        return answer["result"]
-    kind, message = answer.get("class"), str(answer["error"])
+def _result(answer: JobResult | JobFailure) -> Any:
+    if isinstance(answer, JobResult):
+        return answer.result
+    kind, message = answer.failure.error, answer.failure.message
     if kind == "CancelledError":
         raise CancelledError(message)
     if kind == "NoDeviceCodeError":
         raise NoDeviceCodeError(message)
     if kind in {"Memory", "Internal"}:
         raise WorkerError(message)
-    messages = from_json(answer.get("messages", []), tuple[CompilerMessage, ...])
-    raise JobError(message, str(kind), messages)
+    raise JobError(message, kind, answer.messages)
 
 
 async def _copy_stderr(worker: _Worker) -> None:

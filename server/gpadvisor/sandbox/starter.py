@@ -6,15 +6,16 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gpadvisor.errors import ToolError, ToolFailedError
 from gpadvisor.sandbox.children import ChildCall, start_child
-from gpadvisor.sandbox.codec import from_json
+from gpadvisor.sandbox.codec import failure
+from gpadvisor.sandbox.messages import ChildEnded, StartChild, StopChild
 
 _ENTRY: Final = re.compile(r"gpadvisor(\.[a-z_]+)+:answer")
 _MOST: Final = 8
@@ -29,41 +30,38 @@ class Starter:
         folder: str,
         memory_bytes: int,
         threads: Executor,
-        tell: Callable[[object], Awaitable[None]],
+        tell: Callable[[ChildEnded], Awaitable[None]],
     ) -> None:
         self.folder, self._memory_bytes = Path(folder), memory_bytes
         self._threads, self._tell = threads, tell
         self._calls: dict[int, tuple[threading.Event, asyncio.Task[None]]] = {}
 
-    def takes(self, message: Mapping[str, Any]) -> bool:
-        """Begin or stop what a worker asks for; False where it says something else."""
-        if "stop" in message:
-            if message["stop"] in self._calls:
-                self._calls[message["stop"]][0].set()
-            return True
-        if "start" not in message:
-            return False
-        number, stopped = int(message["start"]), threading.Event()
-        self._calls[number] = stopped, asyncio.ensure_future(self._run(number, message.get("call"), stopped))
-        return True
+    def take(self, message: StartChild | StopChild) -> None:
+        """Begin or stop what a worker asks for."""
+        if isinstance(message, StopChild):
+            if message.stop in self._calls:
+                self._calls[message.stop][0].set()
+            return
+        stopped = threading.Event()
+        task = asyncio.ensure_future(self._run(message.start, message.call, stopped))
+        self._calls[message.start] = stopped, task
 
-    async def _run(self, number: int, call: object, stopped: threading.Event) -> None:
-        name, message = None, ""
+    async def _run(self, number: int, call: ChildCall, stopped: threading.Event) -> None:
+        ended = ChildEnded(ended=number, failure=None)
         try:
             child_call = self._checked(call)
             loop, environment = asyncio.get_running_loop(), {"TMPDIR": str(self.folder)}
             await loop.run_in_executor(self._threads, start_child, child_call, stopped.is_set, environment)
         except (ToolError, OSError) as error:
-            name, message = type(error).__name__, str(error)
+            ended = ChildEnded(ended=number, failure=failure(error))
         finally:
             self._calls.pop(number, None)
         try:
-            await self._tell({"ended": number, "class": name, "message": message})
+            await self._tell(ended)
         except (EOFError, OSError):  # it has ended, too
             return
 
-    def _checked(self, call: object) -> ChildCall:
-        child_call = from_json(call, ChildCall)
+    def _checked(self, child_call: ChildCall) -> ChildCall:
         inside = all(
             Path(path).resolve().is_relative_to(self.folder.resolve())
             for path in (child_call.request, child_call.answer)

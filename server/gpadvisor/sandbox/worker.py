@@ -18,7 +18,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from importlib import import_module
 from types import FrameType
 from typing import IO, Any, Final, TypeAlias
@@ -26,8 +25,20 @@ from typing import IO, Any, Final, TypeAlias
 from gpadvisor.errors import GpadvisorError, ToolFailedError
 from gpadvisor.sandbox import frames
 from gpadvisor.sandbox.children import CHILD_ERRORS, Cancelled, ChildCall, let_start
-from gpadvisor.sandbox.codec import to_json
+from gpadvisor.sandbox.codec import Failure, failure
 from gpadvisor.sandbox.limits import limit_memory
+from gpadvisor.sandbox.messages import (
+    ChildEnded,
+    JobBegun,
+    JobFailure,
+    JobProgress,
+    JobRequest,
+    JobResult,
+    OfWorker,
+    StartChild,
+    StopChild,
+    WorkerReady,
+)
 from gpadvisor.sandbox.processes import adopt_orphans, kill_children, kill_tree
 
 Job: TypeAlias = Callable[[dict[str, Any], Callable[[str], None]], object]
@@ -50,7 +61,7 @@ def main(arguments: list[str]) -> int:
     os.dup2(2, 1)  # what anything prints must not get between frames
     source = os.fdopen(os.dup(0), "rb")
     _close_standard_input()
-    jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    jobs: queue.SimpleQueue[JobRequest | None] = queue.SimpleQueue()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the server
     signal.signal(signal.SIGTERM, lambda *_: _leave(folder))
     try:
@@ -76,37 +87,40 @@ def _close_standard_input() -> None:
     os.close(nothing)
 
 
-def _serve(server: _Server, jobs: queue.SimpleQueue[Any], text: str) -> int:
+def _serve(server: _Server, jobs: queue.SimpleQueue[JobRequest | None], text: str) -> int:
     # What is imported lives as long as the process; going through it again and again costs time.
     gc.set_threshold(200_000, 20, 100)
     module, _, name = text.partition(":")
     table: Mapping[str, Job] = getattr(import_module(module), name)
     gc.freeze()
     signal.signal(signal.SIGTERM, _stop)
-    server.send({"ready": os.getpid()})
+    server.send(WorkerReady(ready=os.getpid()))
     while True:
-        job = jobs.get()
-        if job is None:
+        request = jobs.get()
+        if request is None:
             return 0
-        server.send({"begun": True})
-        server.send(_answer(table[job["job"]], job["arguments"], server))
+        server.send(JobBegun(begun=request.job))
+        server.send(_answer(table[request.job], request.arguments, server))
 
 
-def _answer(job: Job, arguments: dict[str, Any], server: _Server) -> dict[str, object]:
+def _answer(job: Job, arguments: dict[str, Any], server: _Server) -> JobResult | JobFailure:
     try:
-        return {"result": job(arguments, lambda words: server.send({"progress": words}))}
+        return JobResult(result=job(arguments, lambda words: server.send(JobProgress(progress=words))))
     except GpadvisorError as error:
-        messages = getattr(error, "messages", ())  # a compiler's
-        return {"error": str(error), "class": type(error).__name__, "messages": list(map(asdict, messages))}
+        return JobFailure(failure=failure(error), messages=getattr(error, "messages", ()))  # a compiler's
     except OSError as error:  # such as a file that was removed meanwhile
         name = f"{error.filename}: " if error.filename else ""
-        return {"error": f"{name}{error.strerror or error}", "class": "OSError"}
+        return _failed("OSError", f"{name}{error.strerror or error}")
     except MemoryError:
-        return {"error": "it needs more memory than gpadvisor.analysis.memoryMib allows", "class": "Memory"}
+        return _failed("Memory", "it needs more memory than gpadvisor.analysis.memoryMib allows")
     except Exception as error:  # noqa: BLE001  # the border of the process: one sentence for what is not foreseen
         if os.environ.get("GPADVISOR_DEBUG"):
             sys.excepthook(type(error), error, error.__traceback__)
-        return {"error": f"internal error, {type(error).__name__}: {error}", "class": "Internal"}
+        return _failed("Internal", f"internal error, {type(error).__name__}: {error}")
+
+
+def _failed(kind: str, message: str) -> JobFailure:
+    return JobFailure(failure=Failure(error=kind, message=message))
 
 
 class _Server:
@@ -116,11 +130,11 @@ class _Server:
         self._wire = wire
         self._one = threading.Lock()
         self._numbers = itertools.count()
-        self._ended: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+        self._ended: dict[int, queue.SimpleQueue[ChildEnded]] = {}
 
-    def send(self, value: object) -> None:
+    def send(self, message: OfWorker) -> None:
         """Say one thing."""
-        data = frames.pack(value)
+        data = frames.pack(message)
         with self._one:
             self._wire.write(data)
             self._wire.flush()
@@ -130,34 +144,36 @@ class _Server:
         number, stopped = next(self._numbers), False
         ended = self._ended[number] = queue.SimpleQueue()
         try:
-            self.send({"start": number, "call": to_json(call)})
+            self.send(StartChild(start=number, call=call))
             while True:
                 with contextlib.suppress(queue.Empty):
                     message = ended.get(timeout=_POLL_SECONDS)
                     break
                 if not stopped and cancelled is not None and cancelled():
                     stopped = True
-                    self.send({"stop": number})
+                    self.send(StopChild(stop=number))
         finally:
             del self._ended[number]
-        if message["class"] is not None:
-            raise CHILD_ERRORS.get(message["class"], ToolFailedError)(message["message"])
+        if message.failure is not None:
+            raise CHILD_ERRORS.get(message.failure.error, ToolFailedError)(message.failure.message)
 
-    def has_ended(self, message: dict[str, Any]) -> None:
+    def has_ended(self, message: ChildEnded) -> None:
         """A child has come to its end."""
-        waiting = self._ended.get(message["ended"])
+        waiting = self._ended.get(message.ended)
         if waiting is not None:
             waiting.put(message)
 
 
-def _listen(source: IO[bytes], jobs: queue.SimpleQueue[Any], server: _Server, folder: str) -> None:
+def _listen(
+    source: IO[bytes], jobs: queue.SimpleQueue[JobRequest | None], server: _Server, folder: str
+) -> None:
     """Hand on what the server asks; end everything when it is gone."""
     with contextlib.suppress(OSError, ValueError, frames.FrameError):
-        while (value := frames.read_blocking(source)) is not None:
-            if "ended" in value:
-                server.has_ended(value)
+        while (message := frames.read_blocking(source)) is not None:
+            if isinstance(message, ChildEnded):
+                server.has_ended(message)
             else:
-                jobs.put(value)
+                jobs.put(message)
     jobs.put(None)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(_UNWIND_SECONDS)

@@ -7,13 +7,13 @@ parsing, this runs in a child process.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Final
 
 from tree_sitter import Node, Tree
 
+from gpadvisor.sandbox.codec import from_bytes, to_bytes
 from gpadvisor.source.facts import MAX_SIZES, MAX_TEXT, LaunchPlace, Token
 from gpadvisor.source.launch_sites import (
     MAX_ARGUMENTS,
@@ -22,6 +22,7 @@ from gpadvisor.source.launch_sites import (
     MAX_NAMES,
     LaunchArgument,
     LaunchSite,
+    LaunchSites,
 )
 from gpadvisor.source.launch_values import MOST_VALUES, HostTexts, ScopeNames, ValueReader, node_text
 from gpadvisor.source.shared_arrays import array_sizes, template_parameters
@@ -261,4 +262,4 @@ def _kind(parameter: Node) -> str | None:
 
 def answer(request: bytes) -> bytes:
     """The launches in the texts of one unit (JSON), for a child process."""
-    return json.dumps([site.to_json() for site in launch_sites(json.loads(request))]).encode()
+    return to_bytes(LaunchSites(sites=launch_sites(from_bytes(request, list[tuple[str, str]]))))

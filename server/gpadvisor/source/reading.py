@@ -7,8 +7,7 @@ The parser is native code: a source that may come from elsewhere is read in a ch
 
 from __future__ import annotations
 
-import json
-
+from gpadvisor.sandbox.codec import from_bytes, to_bytes
 from gpadvisor.source.comments import suppression_comments
 from gpadvisor.source.facts import SourceFacts
 from gpadvisor.source.launch_reading import launch_places
@@ -36,4 +35,4 @@ def source_facts(path: str, text: str) -> SourceFacts:
 
 def answer(request: bytes) -> bytes:
     """The facts of paths and texts (JSON), for a child process."""
-    return json.dumps([source_facts(path, text).to_json() for path, text in json.loads(request)]).encode()
+    return to_bytes([source_facts(path, text) for path, text in from_bytes(request, list[tuple[str, str]])])

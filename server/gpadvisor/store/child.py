@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import errno
-import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from gpadvisor.errors import GpadvisorError
+from gpadvisor.sandbox.codec import Failure, failure, from_bytes, to_bytes
 
 COLUMNS: Final = "columns.npz"
 BLOBS: Final = "blobs.bin"
@@ -16,29 +17,43 @@ NO_ROOM: Final = "NoRoom"
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)})
 
 
-def answer(request: bytes) -> bytes:
-    """Read what is at ``path``, a database with ``gpubins``; write columns and blobs into ``folder`` (JSON).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRequest:
+    """What is read, and the folder that columns and blobs are written into."""
 
-    The answer is its ``document`` with an index of ``blobs``, or the ``class`` and ``message`` of an error.
-    """
-    parameters = json.loads(request)
-    folder = Path(parameters["folder"])
+    path: str
+    gpubins: str | None  # of a database of HPCToolkit
+    folder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadProfile:
+    """A profile's document, and kind, digest and size of each blob in order."""
+
+    document: dict[str, Any]  # as ``store.parts`` takes it, which looks at all of it
+    blobs: tuple[tuple[str, str, int], ...]
+
+
+def answer(request: bytes) -> bytes:
+    """The ``ReadProfile`` of a ``ReadRequest``, or a ``Failure``."""
+    asked = from_bytes(request, ReadRequest)
+    reply: ReadProfile | Failure
     try:
-        gpubins = parameters.get("gpubins")
-        reply = _read(Path(parameters["path"]), folder, None if gpubins is None else Path(gpubins))
+        gpubins = None if asked.gpubins is None else Path(asked.gpubins)
+        reply = _read(Path(asked.path), Path(asked.folder), gpubins)
     except GpadvisorError as error:
-        reply = {"class": type(error).__name__, "message": str(error)}
+        reply = failure(error)
     except (MemoryError, ImportError):  # a library that does not fit into the memory is not loaded
-        reply = {"class": "MemoryError", "message": ""}
+        reply = Failure(error="MemoryError", message="")
     except OSError as error:
         name = NO_ROOM if error.errno in _NO_ROOM else "Exception"
-        reply = {"class": name, "message": error.strerror or str(error)}
+        reply = Failure(error=name, message=error.strerror or str(error))
     except Exception as error:  # noqa: BLE001 the border of the process: what is not foreseen is still one sentence
-        reply = {"class": "Exception", "message": f"{type(error).__name__}: {error}"}
-    return json.dumps(reply).encode()
+        reply = Failure(error="Exception", message=f"{type(error).__name__}: {error}")
+    return to_bytes(reply)
 
 
-def _read(path: Path, folder: Path, gpubins: Path | None) -> dict[str, Any]:
+def _read(path: Path, folder: Path, gpubins: Path | None) -> ReadProfile:
     import numpy as np  # noqa: PLC0415 its absence, or no memory for it, is an answer
 
     from gpadvisor.store.load import load_profile  # noqa: PLC0415 memory may end in it
@@ -58,4 +73,4 @@ def _read(path: Path, folder: Path, gpubins: Path | None) -> dict[str, Any]:
             for key, data in blobs.items():
                 index.append((kind, key, len(data)))
                 file.write(data)
-    return {"document": parts.document, "blobs": index}
+    return ReadProfile(document=parts.document, blobs=tuple(index))

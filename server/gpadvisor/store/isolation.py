@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gpadvisor.errors import (
     CancelledError,
@@ -22,7 +21,8 @@ from gpadvisor.errors import (
 )
 from gpadvisor.files import scratch_folder
 from gpadvisor.sandbox.children import call, meanwhile
-from gpadvisor.store.child import BLOBS, COLUMNS, NO_ROOM
+from gpadvisor.sandbox.codec import Failure, from_answer, to_bytes
+from gpadvisor.store.child import BLOBS, COLUMNS, NO_ROOM, ReadProfile, ReadRequest
 
 if TYPE_CHECKING:
     from gpadvisor.model.profile import Profile
@@ -54,15 +54,17 @@ def being_read(
     Raises:
         ProfileFormatError: the file is no profile, or the child died, hung or needed too much memory.
     """
-    parameters = {"path": str(path.absolute())}
-    if gpubins is not None:
-        parameters["gpubins"] = str(gpubins.absolute())
     with scratch_folder() as folder:
+        request = ReadRequest(
+            path=str(path.absolute()),
+            gpubins=None if gpubins is None else str(gpubins.absolute()),
+            folder=str(folder),
+        )
 
         def ask(ended: Callable[[], bool]) -> bytes:
             return call(
                 _READER,
-                json.dumps({**parameters, "folder": str(folder)}).encode(),
+                to_bytes(request),
                 timeout_seconds=timeout_seconds,
                 memory_bytes=memory_bytes,
                 output_bytes=_OUTPUT_BYTES,
@@ -76,9 +78,9 @@ def being_read(
 
 def _profile(path: Path, folder: Path, answer: Callable[[], bytes], memory_bytes: int) -> Profile:
     try:
-        reply: Any = json.loads(answer())
-        if "class" in reply:
-            raise _error(path, str(reply["class"]), str(reply["message"]), memory_bytes)
+        reply = from_answer(answer(), ReadProfile)
+        if isinstance(reply, Failure):
+            raise _error(path, reply, memory_bytes)
         from gpadvisor.store.parts import put_together  # noqa: PLC0415 imported while the child runs
 
         return put_together(_parts(folder, reply))
@@ -93,13 +95,13 @@ def _profile(path: Path, folder: Path, answer: Callable[[], bytes], memory_bytes
         raise ProfileError(
             f"no process could be started to read {path}: {error}; free memory and repeat"
         ) from error
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise _died(path, "gave no sensible answer", memory_bytes) from error
     except ToolError as error:
         raise _died(path, str(error), memory_bytes) from error
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise _died(path, "gave no sensible answer", memory_bytes) from error
 
 
-def _parts(folder: Path, answer: dict[str, Any]) -> Parts:
+def _parts(folder: Path, answer: ReadProfile) -> Parts:
     import numpy as np  # noqa: PLC0415 the child runs while numpy is imported
 
     from gpadvisor.store.parts import TABLES, Parts  # noqa: PLC0415 the child runs while numpy is imported
@@ -110,23 +112,23 @@ def _parts(folder: Path, answer: dict[str, Any]) -> Parts:
         }
     blobs: dict[str, dict[str, bytes]] = {"binaries": {}, "disassembly": {}, "sources": {}}
     with (folder / BLOBS).open("rb") as file:
-        for kind, key, size in answer["blobs"]:
+        for kind, key, size in answer.blobs:
             blobs[kind][key] = file.read(size)
-    return Parts(document=answer["document"], tables=tables, blobs=blobs)
+    return Parts(document=answer.document, tables=tables, blobs=blobs)
 
 
-def _error(path: Path, name: str, message: str, memory_bytes: int) -> ProfileError:
-    if name in _ERRORS:
-        return _ERRORS[name](message)
-    if name == NO_ROOM:
+def _error(path: Path, failure: Failure, memory_bytes: int) -> ProfileError:
+    if failure.error in _ERRORS:
+        return _ERRORS[failure.error](failure.message)
+    if failure.error == NO_ROOM:
         return ProfileError(
-            f"{path} cannot be read, since {tempfile.gettempdir()} cannot hold its parts ({message});"
+            f"{path} cannot be read, since {tempfile.gettempdir()} cannot hold its parts ({failure.message});"
             " make room there, or name another folder in TMPDIR"
         )
-    if name == "MemoryError":
+    if failure.error == "MemoryError":
         return _too_large(path, memory_bytes)
     return ProfileFormatError(
-        f"{path} has content that the reader does not expect ({message}); collect it again"
+        f"{path} has content that the reader does not expect ({failure.message}); collect it again"
     )
 
 

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
-from gpadvisor.errors import GpadvisorError
+from gpadvisor.errors import GpadvisorError, ProfileFormatError
 from gpadvisor.model.contexts import MeasuredContexts
+from gpadvisor.sandbox.codec import failure, from_bytes, to_bytes
 from gpadvisor.store.hatchet import read_hatchet
 from gpadvisor.store.hpctoolkit.contexts import contexts_of
 from gpadvisor.store.hpctoolkit.database import read_database
@@ -29,15 +27,11 @@ def read_contexts(path: Path) -> MeasuredContexts:
 
 
 def answer(request: bytes) -> bytes:
-    """Read the contexts at a ``path``; an error is its ``message`` (JSON)."""
-    parameters = json.loads(request)
-    reply: dict[str, Any]
+    """Read the contexts at a path; both are of the codec."""
+    path = from_bytes(request, str)
     try:
-        contexts = read_contexts(Path(parameters["path"]))
-        places = [asdict(place) | {"kind": place.kind.value} for place in contexts.places]
-        reply = {**asdict(replace(contexts, places=())), "places": places}
+        return to_bytes(read_contexts(Path(path)))
     except GpadvisorError as error:
-        reply = {"message": str(error)}
+        return to_bytes(failure(error))
     except MemoryError:
-        reply = {"message": f"{parameters['path']} needs too much memory"}
-    return json.dumps(reply).encode()
+        return to_bytes(failure(ProfileFormatError(f"{path} needs too much memory")))

@@ -7,7 +7,6 @@ together checks every type, range and length, because the parts may come from a 
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import math
@@ -28,6 +27,7 @@ from gpadvisor.model.profile import (
     KernelProfile,
     Launch,
     LaunchPath,
+    MetricValue,
     PcCounts,
     PcMetric,
     PcSamples,
@@ -38,7 +38,7 @@ from gpadvisor.model.profile import (
     SourceText,
 )
 from gpadvisor.model.stalls import StallClass, StallReason
-from gpadvisor.store.flat import fill, integer, metric_value, optional_text, text
+from gpadvisor.sandbox.codec import from_json, to_json
 from gpadvisor.store.possible import possible
 
 Document: TypeAlias = dict[str, Any]
@@ -72,6 +72,25 @@ TABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "counts": COUNTS,
     "pc_metrics": PC_METRICS,
 }
+
+
+# Of a profile itself: what each field must be.
+_HEAD: Final[Mapping[str, Any]] = {
+    "sha256": str,
+    "collector": str,
+    **dict.fromkeys(("collector_version", "command", "host", "created"), str | None),
+    "rank": int | None,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSource:
+    """A source, with the digest of its text among the byte strings."""
+
+    key: str
+    path: str
+    sha256: str | None
+    text: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -113,15 +132,15 @@ def take_apart(profile: Profile) -> Parts:
         document={
             "profile": {
                 name: getattr(profile, name)
-                for name in ("sha256", "collector", "collector_version", "command", "host", "created", "rank")
+                for name in _HEAD
                 if name != "rank" or profile.rank is not None  # as in snapshots from before
             },
             "kernels": [_kernel_document(kernel) for kernel in profile.kernels],
-            "sources": [_source_document(key, source) for key, source in profile.sources.items()],
+            "sources": to_json([_stored_source(key, source) for key, source in profile.sources.items()]),
             "problems": _problem_documents(profile.problems),
             # Left out where there are none, as in snapshots from before.
             **{
-                name: [dataclasses.asdict(row) for row in rows]
+                name: to_json(rows)
                 for name, rows in (("lines", profile.lines), ("launch_paths", profile.launch_paths))
                 if rows
             },
@@ -141,9 +160,9 @@ def take_apart(profile: Profile) -> Parts:
 
 def _kernel_document(kernel: KernelProfile) -> Document:
     return {
-        "launch": _flat(kernel.launch),
-        "device": _flat(kernel.device),
-        "sampling": _flat(kernel.sampling),
+        "launch": to_json(kernel.launch),
+        "device": to_json(kernel.device),
+        "sampling": to_json(kernel.sampling),
         "evidence": kernel.evidence.value,
         "binary": kernel.binary,
         "sections": list(kernel.sections),
@@ -151,29 +170,21 @@ def _kernel_document(kernel: KernelProfile) -> Document:
         "counted": kernel.counts is not None,
         "pc_metrics": list(kernel.pc_metrics),
         "metrics": dict(kernel.metrics),
-        "rules": [_flat(rule) for rule in kernel.rules],
-        "call_stack": [_flat(frame) for frame in kernel.call_stack],
+        "rules": to_json(kernel.rules),
+        "call_stack": to_json(kernel.call_stack),
         "problems": _problem_documents(kernel.problems),
     }
 
 
-def _flat(value: Launch | Device | Sampling | RuleResult | CallFrame) -> Document:
-    result: Document = {}
-    for item in dataclasses.fields(value):
-        content = getattr(value, item.name)
-        result[item.name] = list(content) if isinstance(content, tuple) else content
-    return result
-
-
-def _source_document(key: str, source: SourceText) -> Document:
+def _stored_source(key: str, source: SourceText) -> StoredSource:
     text = None
     if source.text is not None:
         text = hashlib.sha256(source.text.encode("utf-8", "surrogatepass")).hexdigest()
-    return {"key": key, "path": source.path, "sha256": source.sha256, "text": text}
+    return StoredSource(key=key, path=source.path, sha256=source.sha256, text=text)
 
 
 def _problem_documents(problems: Sequence[Problem]) -> list[Document]:
-    return [{"code": problem.code.value, "message": problem.message} for problem in problems]
+    return [{"code": problem.code.value, "message": str(problem.message)} for problem in problems]
 
 
 def _sample_columns(kernel: KernelProfile) -> tuple[NDArray[Any], ...]:
@@ -227,18 +238,12 @@ def _broken(detail: str) -> ProfileFormatError:
 
 def _profile(parts: Parts) -> Profile:
     document = parts.document
-    head = document["profile"]
+    head = {"rank": None, **document["profile"]}
     kernels = document["kernels"]
     tables = {name: _checked_table(name, parts.tables[name], len(kernels)) for name in TABLES}
     slices = {name: _rows_by_launch(table["launch"], len(kernels)) for name, table in tables.items()}
     return Profile(
-        sha256=text(head["sha256"]),
-        collector=text(head["collector"]),
-        collector_version=optional_text(head["collector_version"]),
-        command=optional_text(head["command"]),
-        host=optional_text(head["host"]),
-        created=optional_text(head["created"]),
-        rank=None if head.get("rank") is None else integer(head["rank"]),
+        **{name: from_json(head[name], kind) for name, kind in _HEAD.items()},
         kernels=tuple(
             _kernel(kernel, {name: _cut(tables[name], slices[name][index]) for name in TABLES})
             for index, kernel in enumerate(kernels)
@@ -246,11 +251,12 @@ def _profile(parts: Parts) -> Profile:
         binaries=dict(parts.blobs["binaries"]),
         disassemblies=dict(parts.blobs["disassembly"]),
         sources={
-            text(source["key"]): _source(source, parts.blobs["sources"]) for source in document["sources"]
+            source.key: _source(source, parts.blobs["sources"])
+            for source in from_json(document["sources"], list[StoredSource])
         },
         problems=_problems(document["problems"]),
-        lines=tuple(fill(RecoveredLines, row) for row in document.get("lines", ())),
-        launch_paths=tuple(_launch_path(row) for row in document.get("launch_paths", ())),
+        lines=from_json(document.get("lines", []), tuple[RecoveredLines, ...]),
+        launch_paths=_launch_paths(document.get("launch_paths", [])),
     )
 
 
@@ -280,8 +286,10 @@ def _cut(table: Columns, rows: slice) -> Columns:
 
 
 def _kernel(document: Document, tables: Mapping[str, Columns]) -> KernelProfile:
-    sections = tuple(text(name) for name in document["sections"])
-    reasons = tuple(_reason(entry) for entry in document["reasons"])
+    sections = from_json(document["sections"], tuple[str, ...])
+    reasons = tuple(
+        StallReason(*entry) for entry in from_json(document["reasons"], list[tuple[str, StallClass, str]])
+    )
     samples, counts = tables["samples"], tables["counts"]
     if len(samples["reason"]) and int(samples["reason"].max()) >= len(reasons):
         raise _broken("samples name a stall reason that is not listed")
@@ -296,27 +304,22 @@ def _kernel(document: Document, tables: Mapping[str, Columns]) -> KernelProfile:
         if bool(((section >= len(sections)) & (section != EXTERNAL)).any()):
             raise _broken("rows name a section that is not listed")
     kernel = KernelProfile(
-        launch=fill(Launch, document["launch"]),
-        device=fill(Device, document["device"]),
+        launch=from_json(document["launch"], Launch),
+        device=from_json(document["device"], Device),
         evidence=Evidence(document["evidence"]),
-        binary=optional_text(document["binary"]),
+        binary=None if document["binary"] is None else from_json(document["binary"], str),
         sections=sections,
         reasons=reasons,
         samples=PcSamples(**samples),
         counts=PcCounts(**counts) if document["counted"] else None,
-        pc_metrics=_pc_metrics([text(name) for name in document["pc_metrics"]], tables["pc_metrics"]),
-        metrics={text(name): metric_value(value) for name, value in document["metrics"].items()},
-        sampling=fill(Sampling, document["sampling"]),
-        rules=tuple(fill(RuleResult, rule) for rule in document["rules"]),
-        call_stack=tuple(fill(CallFrame, frame) for frame in document["call_stack"]),
+        pc_metrics=_pc_metrics(from_json(document["pc_metrics"], list[str]), tables["pc_metrics"]),
+        metrics=from_json(document["metrics"], dict[str, MetricValue]),
+        sampling=from_json(document["sampling"], Sampling),
+        rules=from_json(document["rules"], tuple[RuleResult, ...]),
+        call_stack=from_json(document["call_stack"], tuple[CallFrame, ...]),
         problems=_problems(document["problems"]),
     )
     return possible(kernel)
-
-
-def _reason(entry: Sequence[str]) -> StallReason:
-    name, stall_class, plain = entry
-    return StallReason(text(name), StallClass(stall_class), text(plain))
 
 
 def _pc_metrics(names: list[str], columns: Columns) -> dict[str, PcMetric]:
@@ -330,21 +333,20 @@ def _pc_metrics(names: list[str], columns: Columns) -> dict[str, PcMetric]:
     return metrics
 
 
-def _source(document: Document, texts: Mapping[str, bytes]) -> SourceText:
-    key = optional_text(document["text"])
-    return SourceText(
-        path=text(document["path"]),
-        sha256=optional_text(document["sha256"]),
-        text=None if key is None else texts[key].decode("utf-8", "surrogatepass"),
-    )
+def _source(source: StoredSource, texts: Mapping[str, bytes]) -> SourceText:
+    text = None if source.text is None else texts[source.text].decode("utf-8", "surrogatepass")
+    return SourceText(path=source.path, sha256=source.sha256, text=text)
 
 
-def _launch_path(document: Document) -> LaunchPath:
-    path = fill(LaunchPath, document)
-    if path.launches < 1 or not 0 <= (path.duration_ns or 0.0) < math.inf:
+def _launch_paths(document: object) -> tuple[LaunchPath, ...]:
+    paths = from_json(document, tuple[LaunchPath, ...])
+    if not all(path.launches >= 1 and 0 <= (path.duration_ns or 0.0) < math.inf for path in paths):
         raise _broken("a call stack has no launches, or a time that is none")
-    return path
+    return paths
 
 
 def _problems(documents: Sequence[Document]) -> tuple[Problem, ...]:
-    return tuple(Problem(ProblemCode(entry["code"]), text(entry["message"])) for entry in documents)
+    return tuple(
+        Problem(from_json(problem["code"], ProblemCode), from_json(problem["message"], str))
+        for problem in documents
+    )

@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gpadvisor.errors import ToolFailedError
 from gpadvisor.sandbox.children import call
+from gpadvisor.sandbox.codec import from_bytes, to_bytes
 from gpadvisor.sandbox.held import Folders
 from gpadvisor.toolchain.discovery import package_roots, toolkit_folders
+from gpadvisor.toolchain.nvrtc_child import NvrtcAnswer, NvrtcRequest
 
 _LIBRARY: Final = re.compile(r"libnvrtc\.so\.(\d+)")
 # Options of nvcc that NVRTC takes too.
@@ -101,36 +102,35 @@ def compile_by_nvrtc(
     output = folder / "nvrtc.cubin"
     output.unlink(missing_ok=True)
     words = tuple(_nvrtc_options(arch, options, source, copy))
-    request = {
-        "library": os.fspath(copy.library),
-        "source": os.fspath(source),
-        "name": os.fspath(source),
-        "options": words,
-        "names": list(names),
-        "output": os.fspath(output),
-        "held": None if held is None else asdict(held),
-    }
+    request = NvrtcRequest(
+        library=os.fspath(copy.library),
+        source=os.fspath(source),
+        options=words,
+        names=tuple(names),
+        output=os.fspath(output),
+        held=held,
+    )
     answer = _ask(request, directory, timeout_seconds, memory_bytes, cancelled)
     return NvrtcResult(
         cubin=output.read_bytes() if output.exists() else b"",
-        log=str(answer.get("log", "")),
-        version=".".join(map(str, answer["version"])),
-        architectures=tuple(answer["architectures"]),
+        log=answer.log,
+        version=".".join(map(str, answer.version)),
+        architectures=answer.architectures,
         options=words,
     )
 
 
 def _ask(
-    request: dict[str, Any],
+    request: NvrtcRequest,
     directory: Path,
     timeout_seconds: float,
     memory_bytes: int,
     cancelled: Callable[[], bool] | None,
-) -> dict[str, Any]:
+) -> NvrtcAnswer:
     """The child's answer to a request."""
     answered = call(
         "gpadvisor.toolchain.nvrtc_child:answer",
-        json.dumps(request).encode(),
+        to_bytes(request),
         timeout_seconds=timeout_seconds,
         memory_bytes=memory_bytes,
         output_bytes=1 << 20,
@@ -138,14 +138,11 @@ def _ask(
         directory=directory,
     )
     try:
-        answer = json.loads(answered)
-    except ValueError:
-        answer = None
-    if not isinstance(answer, dict) or "version" not in answer:
+        return from_bytes(answered, NvrtcAnswer)
+    except ValueError as error:
         raise ToolFailedError(
-            f"NVRTC at {request['library']} gives no answer; install nvidia-cuda-nvrtc again"
-        )
-    return answer
+            f"NVRTC at {request.library} gives no answer; install nvidia-cuda-nvrtc again"
+        ) from error
 
 
 def _nvrtc_options(arch: str, options: Sequence[str], source: Path, copy: Nvrtc) -> Iterator[str]:

@@ -7,12 +7,13 @@ It writes the cubin to the file that the request names.
 from __future__ import annotations
 
 import ctypes
-import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gpadvisor.files import read_file
+from gpadvisor.sandbox.codec import from_bytes, to_bytes
 from gpadvisor.sandbox.held import Folders, hold
 
 _SOURCE_BYTES_MAX: Final = 64 << 20
@@ -41,19 +42,19 @@ class NvrtcLibrary:
 
     def compile(
         self, source: bytes, name: bytes, options: list[bytes], instances: list[bytes]
-    ) -> tuple[int, str, bytes]:
-        """Status, log and cubin of one compilation."""
+    ) -> tuple[str, bytes]:
+        """Log and cubin of one compilation; the latter is empty when it failed."""
         program = ctypes.c_void_p()
         status = self._library.nvrtcCreateProgram(ctypes.byref(program), source, name, 0, None, None)
         if status:
-            return int(status), "the program cannot be created", b""
+            return "the program cannot be created", b""
         try:
             for instance in instances:
                 self._library.nvrtcAddNameExpression(program, instance)
             words = (ctypes.c_char_p * len(options))(*options)
-            status = int(self._library.nvrtcCompileProgram(program, len(options), words))
+            status = self._library.nvrtcCompileProgram(program, len(options), words)
             log = self._take("nvrtcGetProgramLog", program).rstrip(b"\0").decode("utf-8", "replace")
-            return status, log, self._take("nvrtcGetCUBIN", program) if not status else b""
+            return log, self._take("nvrtcGetCUBIN", program) if not status else b""
         finally:
             self._library.nvrtcDestroyProgram(ctypes.byref(program))
 
@@ -66,25 +67,43 @@ class NvrtcLibrary:
         return text.raw[: size.value]
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NvrtcRequest:
+    """What is compiled, and by which copy of the library."""
+
+    library: str
+    source: str
+    options: tuple[str, ...]
+    names: tuple[str, ...]  # templates with arguments that code is made of
+    output: str  # the file that gets the cubin
+    held: Folders | None  # that alone are read and written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NvrtcAnswer:
+    """What the library says of itself and of the source."""
+
+    version: tuple[int, int]
+    architectures: tuple[int, ...]
+    log: str
+
+
+def _answer(request: NvrtcRequest) -> NvrtcAnswer:
     """Do what a request asks for."""
-    nvrtc = NvrtcLibrary(request["library"])
-    facts = {"version": nvrtc.version(), "architectures": nvrtc.architectures()}
-    if "source" not in request:
-        return facts
-    if request["held"] is not None:
-        hold(Folders(**request["held"]))
-    source = read_file(request["source"], max_bytes=_SOURCE_BYTES_MAX)
-    options = [str(option).encode() for option in request["options"]]
-    instances = [str(name).encode() for name in request["names"]]
-    status, log, cubin = nvrtc.compile(source, request["name"].encode(), options, instances)
+    nvrtc = NvrtcLibrary(request.library)
+    version, architectures = nvrtc.version(), nvrtc.architectures()
+    if request.held is not None:
+        hold(request.held)
+    source = read_file(request.source, max_bytes=_SOURCE_BYTES_MAX)
+    options, instances = ([word.encode() for word in words] for words in (request.options, request.names))
+    log, cubin = nvrtc.compile(source, request.source.encode(), options, instances)
     if cubin:
-        Path(request["output"]).write_bytes(cubin)
-    return {**facts, "status": status, "log": log[: 1 << 16]}
+        Path(request.output).write_bytes(cubin)
+    return NvrtcAnswer(version=version, architectures=tuple(architectures), log=log[: 1 << 16])
 
 
 def answer(request: bytes) -> bytes:
-    """What NVRTC says to a request, both JSON."""
+    """What NVRTC says to a request."""
     # What holds a thread does not hold the one that writes the answer.
     with ThreadPoolExecutor(1) as threads:
-        return json.dumps(threads.submit(_answer, json.loads(request)).result()).encode()
+        return to_bytes(threads.submit(_answer, from_bytes(request, NvrtcRequest)).result())

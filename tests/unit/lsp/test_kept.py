@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.damage import document_of
 from tests.lsp_projects import make_project, report_of
 
 from gpadvisor.lsp.jobs import JOBS
@@ -29,7 +29,7 @@ def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]
 def test_the_same_profile_beside_the_same_source_is_not_read_again(arguments: dict[str, Any]) -> None:
     assert kept_answer(arguments) is None
     answer = JOBS["profile"](arguments, lambda _: None)
-    assert kept_answer(arguments) == json.loads(json.dumps(answer))
+    assert kept_answer(arguments) == document_of(answer)
 
 
 @pytest.mark.parametrize("other", [{"launch": 0}, {"trusted": False}])

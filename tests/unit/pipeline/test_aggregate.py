@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
-import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -25,11 +24,13 @@ from gpadvisor.model.profile import PcSamples, Profile, SlowestRank
 from gpadvisor.pipeline import aggregate as aggregating
 from gpadvisor.pipeline.aggregate import Aggregation, aggregate_files
 from gpadvisor.pipeline.settings import Settings
+from gpadvisor.sandbox.codec import from_bytes, to_bytes
 from gpadvisor.store.load import load_profile
 from gpadvisor.store.ranks import direct, isolation, reading
 from gpadvisor.store.ranks.child import RESULT, answer
 from gpadvisor.store.ranks.isolation import RankSum
 from gpadvisor.store.ranks.outliers import slow_kernels, slow_ranks
+from gpadvisor.store.ranks.request import SumAnswer, SumRequest
 from gpadvisor.store.snapshot import write_snapshot
 from gpadvisor.store.timeline import read_timeline
 from gpadvisor.store.timeline.stored import write_with_timeline
@@ -176,17 +177,20 @@ def test_the_sum_is_a_snapshot_that_says_what_it_is(ranks: list[Path], tmp_path:
 def test_batches_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """Their files are written over each other, those of one rank as long as those of the next."""
     files = [write_rank(tmp_path, rank, rank_profile({1: (5 + rank, 2)})) for rank in range(8)]
-    asked = {
-        "files": [[str(path), path.name] for path in files],
-        "memory_bytes": 64 << 20,
-        "merge": False,
-        "keep_going": False,
-        "by": None,
-    }
 
     def summed(folder: Path) -> bytes:
         folder.mkdir()
-        assert json.loads(answer(json.dumps({**asked, "folder": str(folder)}).encode()))["bad"] == {}
+        request = SumRequest(
+            files=tuple((str(path), path.name) for path in files),
+            folder=str(folder),
+            by=None,
+            merge=False,
+            keep_going=False,
+            cells=False,
+            memory_bytes=64 << 20,
+            number=True,
+        )
+        assert from_bytes(answer(to_bytes(request)), SumAnswer).bad == {}
         return (folder / RESULT).read_bytes()
 
     whole = summed(tmp_path / "whole")

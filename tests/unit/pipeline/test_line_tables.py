@@ -143,10 +143,13 @@ def test_it_is_stopped_as_asked() -> None:
         {"sections": {"none": []}},
         {"sections": []},
         {"damage": []},
+        {"more": 1},
+        {"entries": [[True, 1]]},
+        {"sections": {"k": [[8, 0, 0]]}},
     ],
 )
 def test_an_answer_of_another_shape_is_none(change: dict[str, object]) -> None:
     document = json.loads(dump_lines(decode_lines(CUBIN, {"k"})))
     assert load_lines(json.dumps(document).encode(), CUBIN) == decode_lines(CUBIN, {"k"})
-    with pytest.raises(ValueError, match=r"line|place|zip"):
+    with pytest.raises(ValueError, match=r"no _StoredLines|line|place|zip"):
         load_lines(json.dumps({**document, **change}).encode(), CUBIN)

@@ -106,6 +106,10 @@ def test_a_child_without_memory() -> None:
     assert "failed" in problem_with({("a.cu", MARKED)}, memory_bytes=1 << 20)
 
 
+LOOP = '{"line": 1, "last_line": 1, "unroll": null}'
+SIZE = '{"text": "N", "line": 1}'
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -114,20 +118,20 @@ def test_a_child_without_memory() -> None:
         "[]",
         "{}",
         "[" * 100_000,
-        "[[[], [], [], [], [], []], [[], [], [], [], [], []]]",
-        "[[[], [], [], [], []]]",
-        '[[[], [["0.5", 0]], [], [], [], []]]',
-        '[[[], [["0.5", 5]], [], [], [], []]]',
-        '[[[], [["0.5", true]], [], [], [], []]]',
-        '[[[], [["0.5", 1.0]], [], [], [], []]]',
-        "[[[], [[5, 1]], [], [], [], []]]",
-        f'[[[], [["{"x" * 61}", 1]], [], [], [], []]]',
-        '[[[[["all"], "", 1, 1, 1]], [], [], [], [], []]]',
-        "[[[], [], [], [[2, 1, null]], [], []]]",
-        f"[[[], [], [], [], [[1, 1, null, {['p'] * 9}]], []]]".replace("'", '"'),
-        f"[[[], [{','.join(['[]'] * 10_001)}], [], [], [], []]]",
-        '[[[], [], [], [], [], [["k", 1, [["N", 9]]]]]]',
-        f'[[[], [], [], [], [], [["k", 1, {[["N", 1]] * 4}]]]]'.replace("'", '"'),
+        "[{}, {}]",
+        "[[]]",
+        '[{"more": []}]',
+        '[{"divisions": [{"text": "0.5", "line": 0}]}]',
+        '[{"divisions": [{"text": "0.5", "line": 5}]}]',
+        '[{"divisions": [{"text": "0.5", "line": true}]}]',
+        '[{"divisions": [{"text": "0.5", "line": 1.0}]}]',
+        '[{"divisions": [{"text": 5, "line": 1}]}]',
+        f'[{{"divisions": [{{"text": "{"x" * 61}", "line": 1}}]}}]',
+        '[{"comments": [{"codes": ["all"], "reason": "", "line": 1, "first_line": 1, "last_line": 1}]}]',
+        '[{"loops": [{"line": 2, "last_line": 1, "unroll": null}]}]',
+        f'[{{"loops": [{", ".join([LOOP] * 10_001)}]}}]',
+        f'[{{"launches": [{{"kernel": "k", "line": 1, "sizes": [{", ".join([SIZE] * 4)}]}}]}}]',
+        '[{"launches": [{"kernel": "k", "line": 1, "sizes": [{"text": "N", "line": 9}]}]}]',
     ],
 )
 def test_a_child_that_answers_nonsense(answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,9 +142,7 @@ def test_a_child_that_answers_nonsense(answer: str, tmp_path: Path, monkeypatch:
 
 
 def test_the_nonsense_is_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    child_that(
-        "import sys\nopen(sys.argv[-3], 'w').write('[[[], [], [], [], [], []]]')\n", tmp_path, monkeypatch
-    )
+    child_that("import sys\nopen(sys.argv[-3], 'w').write('[{}]')\n", tmp_path, monkeypatch)
     assert read_source_facts({("a.cu", MARKED)}) == ({("a.cu", MARKED): SourceFacts()}, ())
 
 

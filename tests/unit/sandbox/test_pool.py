@@ -30,6 +30,8 @@ JOBS = '''
 import itertools, json, os, signal, subprocess, sys, time
 from gpadvisor.errors import ProfileFormatError, ToolError
 from gpadvisor.sandbox import children
+from gpadvisor.sandbox.frames import HEAD
+from gpadvisor.sandbox.codec import from_bytes
 from gpadvisor.source.facts import SourceFacts
 
 def echo(arguments, said):
@@ -79,8 +81,8 @@ def call(arguments):
     return children.call(entry, request, cancelled=given_up, **limits)
 
 def parse(arguments, said):
-    (row,) = json.loads(call(arguments))
-    return len(SourceFacts.from_json(row, arguments["source"].count("\\n") + 1).kernels)
+    (facts,) = from_bytes(call(arguments), list[SourceFacts])
+    return len(facts.of_text(arguments["source"].count("\\n") + 1).kernels)
 
 def limits(arguments, said):
     try:
@@ -88,7 +90,14 @@ def limits(arguments, said):
     except ToolError as error:
         return f"{type(error).__name__}: {error}"
 
-JOBS = {"echo": echo, "talk": talk, "die": die, "eat": eat, "refuse": refuse}
+def forge(arguments, said):
+    """What no worker of ours says, between its frames."""
+    (server,) = (cell.cell_contents for cell in said.__closure__)
+    body = json.dumps(arguments["document"]).encode()
+    server._wire.write(HEAD.pack(len(body)) + body)
+    return "done"
+
+JOBS = {"forge": forge, "echo": echo, "talk": talk, "die": die, "eat": eat, "refuse": refuse}
 JOBS |= {"break": break_, "linger": linger, "parse": parse, "limits": limits}
 '''
 
@@ -189,6 +198,30 @@ async def test_what_is_stopped_takes_its_children_along(*, deaf: bool, how: str)
         for pid in pids:
             await gone(pid)
         assert await one.run("echo", {"n": 1}, timeout_seconds=60) == {"n": 1}
+
+
+@pytest.mark.usefixtures("start")
+@pytest.mark.parametrize(
+    "document",
+    [
+        [],
+        "progress",
+        {},
+        {"progress": 1},
+        {"more": 1},
+        {"result": 1, "more": 1},
+        {"failure": {"error": "ToolError"}},
+        {"failure": {"error": "ToolError", "message": "x"}, "messages": [1]},
+        {"stop": "0"},
+        {"start": 0},
+        {"start": 0, "call": {"entry": "gpadvisor.source.reading:answer"}},
+    ],
+)
+async def test_what_no_worker_says_ends_it(document: object) -> None:
+    async with pool() as one:
+        with pytest.raises(WorkerError, match="was replaced"):
+            await one.run("forge", {"document": document}, timeout_seconds=60)
+        assert await one.run("echo", {"text": "on"}, timeout_seconds=60) is not None
 
 
 @pytest.mark.usefixtures("start")

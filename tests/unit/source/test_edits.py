@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.damage import damage, damaged, document_of
 from tests.fix_sources import GATHER, SCALE
 
+from gpadvisor.sandbox.codec import from_json
 from gpadvisor.source.edits import EditFacts, EditSite, Replacement, SiteKind
 from gpadvisor.source.edits.reading import edit_facts
 
@@ -17,7 +19,7 @@ from gpadvisor.source.edits.reading import edit_facts
 def sites(text: str, kind: SiteKind) -> list[EditSite]:
     """Sites of a kind that have something to replace."""
     facts = edit_facts("kernel.cu", text)
-    assert EditFacts.from_json(json.loads(json.dumps(facts.to_json())), text) == facts
+    assert from_json(document_of(facts), EditFacts).of_text(text) == facts
     return [site for site in facts.sites if site.kind is kind and site.replacements]
 
 
@@ -328,23 +330,62 @@ def test_nothing_in_other_languages_and_huge_files() -> None:
     assert edit_facts("a.cu", "// x\n" * 300_000) == EditFacts()
 
 
-def test_answers_that_are_no_facts() -> None:
-    good = edit_facts("a.cu", SCALE)
-    for damage in (
-        None,
-        [],
-        [1, [], [], [], []],
-        [True, [[]], [], [], []],
-        [True, [], [], [[5, 4]], []],
-        [True, [], [], [[1, 10_000]], []],
-        [True, [["no kind", *good.to_json()[1][0][1:]]], [], [], []],  # type: ignore[index] # a list
-    ):
-        with pytest.raises(ValueError, match=r".+"):
-            EditFacts.from_json(damage, SCALE)
-    row = json.loads(json.dumps(good.to_json()))
-    row[1][0][11][0][1] = 10_000  # a column that the line does not have
-    with pytest.raises(ValueError, match="range"):
-        EditFacts.from_json(row, SCALE)
+TEXT = f"// gpadvisor: ignore[GPA102] why\n{SCALE}"
+GOOD = edit_facts("a.cu", TEXT)
+REPLACEMENT = {"start_line": 1, "start_column": 2, "end_line": 1, "end_column": 4, "text": ""}
+
+
+@given(damaged(GOOD))
+def test_what_is_not_facts_is_a_value_error(document: object) -> None:
+    try:
+        facts = from_json(document, EditFacts).of_text(TEXT)
+    except ValueError:
+        return
+    assert from_json(document_of(facts), EditFacts).of_text(TEXT) == facts
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ((), None),
+        ((), []),
+        (("readable",), 1),
+        (("sites",), [[]]),
+        (("sites", 0, "kind"), "no kind"),
+        (("sites", 0, "first_line"), 0),
+        (("sites", 0, "last_line"), 10_000),
+        (("sites", 0, "more_lines"), [0]),
+        (("sites", 0, "more_lines"), [1] * 2_001),
+        (("sites", 0, "name"), "x" * 401),
+        (("sites", 0, "words"), ["x"] * 33),
+        (("sites", 0, "more_words"), ["x" * 401]),
+        (("sites", 0, "number"), -1),
+        (("sites", 0, "limit"), (1 << 40) + 1),
+        (("sites", 0, "sure"), 1),
+        (("sites", 0, "replacements"), [REPLACEMENT] * 201),
+        (("sites", 0, "replacements"), [REPLACEMENT, {**REPLACEMENT, "start_column": 3}]),
+        (("sites", 0, "replacements"), [{**REPLACEMENT, "end_column": 1}]),
+        (("sites", 0, "replacements"), [{**REPLACEMENT, "start_column": -1}]),
+        (
+            ("sites", 0, "replacements"),
+            [{**REPLACEMENT, "end_column": TEXT.index("\n") + 1}],
+        ),
+        (("sites", 0, "replacements"), [{**REPLACEMENT, "end_line": 10_000}]),
+        (("sites", 0, "replacements"), [{**REPLACEMENT, "text": "x" * 401}]),
+        (("comments", 0, "line"), 10_000),
+        (("comments", 0, "end_column"), 0),
+        (("comments", 0, "first_line"), 10_000),
+        (("comments", 0, "codes"), ["GPA101"] * 33),
+        (("no_trailing",), [[5, 4]]),
+        (("no_trailing",), [[1, 2]] * 20_001),
+        (("no_above",), [[1, 10_000]]),
+        (("no_above",), [[1]]),
+    ],
+)
+def test_answers_that_are_no_facts(path: tuple[Any, ...], value: object) -> None:
+    document = damage(document_of(GOOD), *path, to=value)
+    with pytest.raises(ValueError, match=r"no EditFacts|range|overlap|number"):
+        from_json(document, EditFacts).of_text(TEXT)
 
 
 PIECES = (
@@ -402,4 +443,4 @@ PIECES = (
 )
 def test_any_text_makes_facts_that_come_back(text: str, path: str) -> None:
     facts = edit_facts(path, text)
-    assert EditFacts.from_json(json.loads(json.dumps(facts.to_json())), text) == facts
+    assert from_json(document_of(facts), EditFacts).of_text(text) == facts

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
-import json
+import math
+from typing import Any
 
 import pytest
+from hypothesis import given
+from tests.damage import damage, damaged, document_of
 
+from gpadvisor.sandbox.codec import from_json
 from gpadvisor.source.launch_reading import launch_sites
-from gpadvisor.source.launch_sites import LaunchSite, launch_sites_from_json
+from gpadvisor.source.launch_sites import LaunchSite, LaunchSites
 
 _KERNEL = "__global__ void k(float* x, const int n, double f) {}\n"
 
@@ -86,11 +90,48 @@ def test_what_is_included_counts_and_unknown_types_leave_the_arguments_out() -> 
     assert (first.grid, first.block, first.file, first.line) == ((8, 1, 1), (16, 1, 1), 0, 1)
     assert [one.value for one in first.arguments] == [None, 8]
     assert (second.block, second.arguments) == ((8, 1, 1), ())
-    rows = json.loads(json.dumps([first.to_json(), second.to_json()]))
-    assert launch_sites_from_json(rows, [1, 2, 1]) == (first, second)
+    sites = LaunchSites(sites=(first, second))
+    assert from_json(document_of(sites), LaunchSites).of_texts([1, 2, 1]) == (first, second)
 
 
-@pytest.mark.parametrize("damage", [[["k", 9, 1, None, None, None, [], []]], [["k"]], "no", [[0] * 8]])
-def test_what_cannot_be_launches_is_an_error(damage: object) -> None:
-    with pytest.raises(ValueError, match=r"no |short"):
-        launch_sites_from_json(damage, [1])
+GOOD = LaunchSites(sites=(_site("k<<<8, 32, 16>>>(p, 5, 1.0);"),))
+
+
+@given(damaged(GOOD))
+def test_what_is_no_launch_is_a_value_error(document: object) -> None:
+    try:
+        sites = from_json(document, LaunchSites).of_texts([9])
+    except ValueError:
+        return
+    assert from_json(document_of(sites), list[LaunchSite]) == list(sites)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("sites",), "no"),
+        (("sites",), [["k"]]),
+        (("sites",), document_of(GOOD)["sites"] * 201),
+        (("sites", 0, "kernel"), "x" * 81),
+        (("sites", 0, "file"), 1),
+        (("sites", 0, "file"), -1),
+        (("sites", 0, "line"), 0),
+        (("sites", 0, "line"), 10),
+        (("sites", 0, "grid"), [1, 1]),
+        (("sites", 0, "grid"), [1, 0, 1]),
+        (("sites", 0, "block"), [1 << 32, 1, 1]),
+        (("sites", 0, "dynamic_shared_bytes"), -1),
+        (("sites", 0, "dynamic_shared_bytes"), 1 << 64),
+        (("sites", 0, "arguments"), [{"kind": "int", "value": 1}] * 201),
+        (("sites", 0, "arguments"), [{"kind": "char", "value": 1}]),
+        (("sites", 0, "arguments"), [{"kind": "int", "value": 1 << 64}]),
+        (("sites", 0, "arguments"), [{"kind": "double", "value": math.inf}]),
+        (("sites", 0, "arguments"), [{"kind": "double", "value": math.nan}]),
+        (("sites", 0, "arguments"), [{"kind": "int", "value": "1"}]),
+        (("sites", 0, "unknown"), ["n"] * 9),
+    ],
+)
+def test_what_cannot_be_launches_is_an_error(path: tuple[Any, ...], value: object) -> None:
+    document = damage(document_of(GOOD), *path, to=value)
+    with pytest.raises(ValueError, match=r"no "):
+        from_json(document, LaunchSites).of_texts([9])

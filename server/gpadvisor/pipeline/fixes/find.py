@@ -6,7 +6,6 @@ Nothing here writes to a file of the user's, except ``fixing_flags.write_flag``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -35,6 +34,7 @@ from gpadvisor.pipeline.opening import compile_settings
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources.facts import ask_parser
 from gpadvisor.pipeline.sources.includers import units_of
+from gpadvisor.sandbox.codec import from_bytes
 from gpadvisor.source.edits import EditFacts
 from gpadvisor.source.facts import HASH_SUFFIXES
 from gpadvisor.toolchain import Compiled, CompileError, compile_source
@@ -115,14 +115,16 @@ def edit_facts_of(path: Path, text: str) -> EditFacts:
         return EditFacts()
     try:
         return _read_facts(path.name, text)
-    except (ToolError, ValueError, RecursionError):
+    except (ToolError, ValueError):
         return EditFacts()
 
 
 @lru_cache(maxsize=_KEPT_FACTS)
 def _read_facts(name: str, text: str) -> EditFacts:
-    (row,) = json.loads(ask_parser("gpadvisor.source.edits.reading:answer", [(name, text)]))
-    return EditFacts.from_json(row, text)
+    (facts,) = from_bytes(
+        ask_parser("gpadvisor.source.edits.reading:answer", [(name, text)]), list[EditFacts]
+    )
+    return facts.of_text(text)
 
 
 def _flag_fixes(path: Path, root: Path, finding: Finding) -> list[Fix]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
@@ -14,6 +13,7 @@ from gpadvisor.errors import ToolError, ToolTimeoutError
 from gpadvisor.files import open_file
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.sandbox.children import call
+from gpadvisor.sandbox.codec import from_bytes, to_bytes
 from gpadvisor.source.facts import SourceFacts
 
 Source: TypeAlias = tuple[str, str]
@@ -43,10 +43,10 @@ def read_source_facts(
         facts = dict(zip(unread, _checked(unread, answer), strict=True))
     except ToolTimeoutError:
         return source_facts, (_problem(unread, f"took longer than {timeout_seconds:g} s and was stopped"),)
+    except ValueError:
+        return source_facts, (_problem(unread, "gave no sensible answer"),)
     except ToolError:
         return source_facts, (_problem(unread, "failed"),)
-    except (ValueError, RecursionError):
-        return source_facts, (_problem(unread, "gave no sensible answer"),)
     return {**source_facts, **facts}, ()
 
 
@@ -70,7 +70,7 @@ def _read_ahead(source: Source, future: Future[SourceFacts | None]) -> None:
     try:
         (facts,) = _checked([source], ask_parser(_FACTS, [source]))
         future.set_result(facts)
-    except (ToolError, ValueError, RecursionError, OSError):
+    except (ToolError, ValueError, OSError):
         future.set_result(None)  # it is tried once more, and a problem of the advice if it fails again
 
 
@@ -88,7 +88,7 @@ def ask_parser(
     """
     return call(
         entry,
-        json.dumps(inputs).encode(),
+        to_bytes(inputs),
         timeout_seconds=timeout_seconds,
         memory_bytes=memory_bytes,
         output_bytes=_OUTPUT_BYTES,
@@ -98,12 +98,8 @@ def ask_parser(
 
 def _checked(inputs: list[Source], answer: bytes) -> list[SourceFacts]:
     """The facts in an answer; ValueError where it is none."""
-    rows = json.loads(answer)
-    if not isinstance(rows, list) or len(rows) != len(inputs):
-        raise ValueError("not one row for each source")
-    return [
-        SourceFacts.from_json(row, text.count("\n") + 1) for row, (_, text) in zip(rows, inputs, strict=True)
-    ]
+    read = from_bytes(answer, list[SourceFacts])
+    return [facts.of_text(text.count("\n") + 1) for facts, (_, text) in zip(read, inputs, strict=True)]
 
 
 def _problem(inputs: list[Source], event: str) -> Problem:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -16,7 +15,8 @@ from gpadvisor.errors import SettingsError, ToolError
 from gpadvisor.pipeline.launches import StatedArgument, StatedLaunch, stated_argument
 from gpadvisor.pipeline.sources.facts import Source, ask_parser
 from gpadvisor.pipeline.sources.local import read_source
-from gpadvisor.source.launch_sites import LaunchSite, launch_sites_from_json
+from gpadvisor.sandbox.codec import from_bytes
+from gpadvisor.source.launch_sites import LaunchSite, LaunchSites
 
 _INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]{1,400})"', re.MULTILINE)
 _UNNAMED: Final = "(anonymous namespace)::"
@@ -63,9 +63,10 @@ def source_launches(path: Path, defines: tuple[str, ...] = ()) -> Mapping[str, S
     defined = "".join(f"#define {' '.join((*define.split('=', 1), '1')[:2])}\n" for define in defines)
     inputs = [*texts, ("defines.cu", defined)]
     try:
-        rows = json.loads(ask_parser("gpadvisor.source.launch_reading:answer", inputs))
-        sites = launch_sites_from_json(rows, [text.count("\n") + 1 for _, text in inputs])
-    except (ToolError, ValueError, RecursionError):
+        answer = ask_parser("gpadvisor.source.launch_reading:answer", inputs)
+        lines = [text.count("\n") + 1 for _, text in inputs]
+        sites = from_bytes(answer, LaunchSites).of_texts(lines)
+    except (ToolError, ValueError):
         return {}
     launches: dict[str, SourceLaunch] = {}
     for site in sorted(sites, key=lambda site: site.grid is None or site.block is None):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places of a source that an edit fits, as values, and how they come back from the process that parses.
+"""Places of a source that an edit fits, as values that come back from the process that parses.
 
 Lines count from 1, columns are code points from 0. An edit never lies in a macro, in a comment, or in a
 function that the parser could not make sense of.
@@ -7,12 +7,13 @@ function that the parser could not make sense of.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
-from gpadvisor.source import checked
+from gpadvisor.sandbox.codec import MaxLength
 
 NUMBER: Final = "{n}"
 """Stands in a replacement for the number that only the finding knows."""
@@ -23,6 +24,9 @@ MAX_EDIT_TEXT: Final = 400
 MAX_NAMES: Final = 32
 MAX_RANGES: Final = 20_000
 _MAX_LINES: Final = 2_000
+_MOST: Final = 1 << 40
+_Text: TypeAlias = Annotated[str, MaxLength(MAX_EDIT_TEXT)]
+_LineRanges: TypeAlias = Annotated[tuple[tuple[int, int], ...], MaxLength(MAX_RANGES)]
 
 
 class SiteKind(Enum):
@@ -49,7 +53,17 @@ class Replacement:
     start_column: int
     end_line: int
     end_column: int
-    text: str
+    text: _Text
+
+    @property
+    def start(self) -> tuple[int, int]:
+        """Line and column."""
+        return self.start_line, self.start_column
+
+    @property
+    def end(self) -> tuple[int, int]:
+        """Line and column behind it."""
+        return self.end_line, self.end_column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +73,17 @@ class EditSite:
     kind: SiteKind
     first_line: int
     last_line: int
-    more_lines: tuple[int, ...]  # outside that range: calls of the function, loops around them
-    name: str  # of the function or variable that it is about; "" for a loop
-    words: tuple[str, ...]  # what the title names: "0.5f", or parameters that get __restrict__
-    more_words: tuple[str, ...]  # parameters that get const as well
+    more_lines: Annotated[tuple[int, ...], MaxLength(_MAX_LINES)]
+    """Outside that range: calls of the function, loops around them."""
+    name: _Text  # of the function or variable that it is about; "" for a loop
+    words: Annotated[tuple[_Text, ...], MaxLength(MAX_NAMES)]
+    """What the title names: "0.5f", or parameters that get __restrict__."""
+    more_words: Annotated[tuple[_Text, ...], MaxLength(MAX_NAMES)]  # parameters that get const as well
     number: int | None  # in the source now: an unroll factor, a bound, a block size
     limit: int | None  # passes of the loop, or most threads of a block
     sure: bool  # whether the source shows the types; else the machine code has to
     exact: bool  # whether no result can change
-    replacements: tuple[Replacement, ...]
+    replacements: Annotated[tuple[Replacement, ...], MaxLength(MAX_REPLACEMENTS)]
 
     def is_for(self, line: int) -> bool:
         """Whether a finding on a line is about this place."""
@@ -83,7 +99,7 @@ class CommentPlace:
     last_line: int
     start_column: int  # of the codes in their brackets; where brackets are missing, of the place for them
     end_column: int
-    codes: tuple[str, ...]
+    codes: Annotated[tuple[_Text, ...], MaxLength(MAX_NAMES)]
     brackets: bool
 
 
@@ -92,93 +108,40 @@ class EditFacts:
     """Everything that edits of one source need."""
 
     readable: bool = False  # False: nothing is known, so nothing is edited
-    sites: tuple[EditSite, ...] = ()
-    comments: tuple[CommentPlace, ...] = ()
-    no_trailing: tuple[tuple[int, int], ...] = ()  # line ranges whose ends take no comment
-    no_above: tuple[tuple[int, int], ...] = ()  # line ranges that no comment line can be put before
+    sites: Annotated[tuple[EditSite, ...], MaxLength(MAX_EDIT_SITES)] = ()
+    comments: Annotated[tuple[CommentPlace, ...], MaxLength(MAX_EDIT_SITES)] = ()
+    no_trailing: _LineRanges = ()  # whose ends take no comment
+    no_above: _LineRanges = ()  # that no comment line can be put before
 
-    def to_json(self) -> object:
-        """Plain lists in the order of the fields."""
-        sites = [[site.kind.value, *astuple(site)[1:]] for site in self.sites]
-        comments = [astuple(comment) for comment in self.comments]
-        return [self.readable, sites, comments, self.no_trailing, self.no_above]
+    def of_text(self, text: str) -> EditFacts:
+        """The same, if they can be facts about a text; a ValueError otherwise."""
+        widths = [len(line) for line in text.split("\n")]
+        for first, last in self._line_ranges():
+            if not 1 <= first <= last <= len(widths):
+                raise ValueError("no range of lines of the text")
+        for start, end in self._ranges():
+            for line, column in (start, end):
+                if not (1 <= line <= len(widths) and 0 <= column <= widths[line - 1]):
+                    raise ValueError("no range of the text")
+            if start > end:
+                raise ValueError("a range ends before it begins")
+        for site in self.sites:
+            if any(after.start < before.end for before, after in pairwise(site.replacements)):
+                raise ValueError("replacements overlap")
+            if not all(0 <= (number or 0) <= _MOST for number in (site.number, site.limit)):
+                raise ValueError("a number that no edit has")
+        return self
 
-    @staticmethod
-    def from_json(value: object, text: str) -> EditFacts:
-        """The facts about a text; anything that cannot be facts about it is a ValueError."""
-        readable, sites, comments, no_trailing, no_above = checked.row(value, 5)
-        lines = [len(line) for line in text.split("\n")]
-        return EditFacts(
-            readable=checked.flag(readable),
-            sites=tuple(_site(row, lines) for row in checked.rows(sites, 12, MAX_EDIT_SITES)),
-            comments=tuple(_comment(row, lines) for row in checked.rows(comments, 7, MAX_EDIT_SITES)),
-            no_trailing=tuple(_range(row, lines) for row in checked.rows(no_trailing, 2, MAX_RANGES)),
-            no_above=tuple(_range(row, lines) for row in checked.rows(no_above, 2, MAX_RANGES)),
-        )
+    def _line_ranges(self) -> Iterator[tuple[int, int]]:
+        yield from (*self.no_trailing, *self.no_above)
+        for comment in self.comments:
+            yield comment.first_line, comment.last_line
+        for site in self.sites:
+            yield site.first_line, site.last_line
+            yield from ((line, line) for line in site.more_lines)
 
-
-def _site(row: list[object], lines: list[int]) -> EditSite:
-    kind, begin, end, more_lines, name, words, more_words, number, limit, sure, exact, edits = row
-    first, end_line = _range([begin, end], lines)
-    replacements = tuple(_replacement(entry, lines) for entry in checked.rows(edits, 5, MAX_REPLACEMENTS))
-    ends = [
-        (replacement.start_line, replacement.start_column, replacement.end_line, replacement.end_column)
-        for replacement in replacements
-    ]
-    if any(after[:2] < before[2:] for before, after in pairwise(ends)):
-        raise ValueError("replacements overlap")
-    return EditSite(
-        kind=SiteKind(kind),
-        first_line=first,
-        last_line=end_line,
-        more_lines=tuple(
-            checked.integer(line, 1, len(lines)) for line in checked.items(more_lines, _MAX_LINES)
-        ),
-        name=checked.text(name, MAX_EDIT_TEXT),
-        words=tuple(checked.text(word, MAX_EDIT_TEXT) for word in checked.items(words, MAX_NAMES)),
-        more_words=tuple(checked.text(word, MAX_EDIT_TEXT) for word in checked.items(more_words, MAX_NAMES)),
-        number=_number(number),
-        limit=_number(limit),
-        sure=checked.flag(sure),
-        exact=checked.flag(exact),
-        replacements=replacements,
-    )
-
-
-def _replacement(row: list[object], lines: list[int]) -> Replacement:
-    from_line, from_column, to_line, to_column, text = row
-    start = checked.integer(from_line, 1, len(lines))
-    end = checked.integer(to_line, start, len(lines))
-    start_column = checked.integer(from_column, 0, lines[start - 1])
-    return Replacement(
-        start_line=start,
-        start_column=start_column,
-        end_line=end,
-        end_column=checked.integer(to_column, start_column if start == end else 0, lines[end - 1]),
-        text=checked.text(text, MAX_EDIT_TEXT),
-    )
-
-
-def _comment(row: list[object], lines: list[int]) -> CommentPlace:
-    of_line, begin, end, from_column, to_column, codes, brackets = row
-    line = checked.integer(of_line, 1, len(lines))
-    first, end_line = _range([begin, end], lines)
-    start = checked.integer(from_column, 0, lines[line - 1])
-    return CommentPlace(
-        line=line,
-        first_line=first,
-        last_line=end_line,
-        start_column=start,
-        end_column=checked.integer(to_column, start, lines[line - 1]),
-        codes=tuple(checked.text(code, MAX_EDIT_TEXT) for code in checked.items(codes, MAX_NAMES)),
-        brackets=checked.flag(brackets),
-    )
-
-
-def _range(row: list[object], lines: list[int]) -> tuple[int, int]:
-    first = checked.integer(row[0], 1, len(lines))
-    return first, checked.integer(row[1], first, len(lines))
-
-
-def _number(value: object) -> int | None:
-    return None if value is None else checked.integer(value, 0, 1 << 40)
+    def _ranges(self) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+        for comment in self.comments:
+            yield (comment.line, comment.start_column), (comment.line, comment.end_column)
+        for site in self.sites:
+            yield from ((replacement.start, replacement.end) for replacement in site.replacements)

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Final
 
 from tree_sitter import Tree
 
+from gpadvisor.sandbox.codec import from_bytes, to_bytes
 from gpadvisor.source.comments import marked_comments, suppression_comments
 from gpadvisor.source.edits import (
     MAX_EDIT_SITES,
@@ -194,4 +194,4 @@ def _comments(
 
 def answer(request: bytes) -> bytes:
     """Where paths and texts (JSON) can be edited, for a child process."""
-    return json.dumps([edit_facts(path, text).to_json() for path, text in json.loads(request)]).encode()
+    return to_bytes([edit_facts(path, text) for path, text in from_bytes(request, list[tuple[str, str]])])

@@ -3,58 +3,52 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import duckdb
 
-from gpadvisor.errors import GpadvisorError, ProfileFormatError, UsageError
+from gpadvisor.errors import GpadvisorError, ProfileError, ProfileFormatError, UsageError
+from gpadvisor.sandbox.codec import failure, from_bytes, to_bytes
 from gpadvisor.store.ranks.manifests import Told
-from gpadvisor.store.ranks.members import By, Member, chosen_by, with_ranks
+from gpadvisor.store.ranks.members import Member, chosen_by, with_ranks
 from gpadvisor.store.ranks.rank_file import RankFile
 from gpadvisor.store.ranks.reading import Reading, engine, look, read_all, why
+from gpadvisor.store.ranks.request import SumAnswer, SumRequest
 from gpadvisor.store.ranks.result import summed
 
 RESULT: Final = "sum.gpadvisor"
 
 
 def answer(request: bytes) -> bytes:
-    """Sum up ``files`` (pairs of path and name) ``by`` something into a file of ``folder`` (JSON).
-
-    The answer has the ``bad`` files with why, the numbers of profiles and kernels, and whether ranks were
-    ``numbered`` by the ends of names, which ``number`` allows; or the ``class`` and ``message`` of an error.
-    With ``keep_going`` bad files are left out, else nothing is written.
-    """
-    parameters = json.loads(request)
+    """Sum up as a ``SumRequest`` says into a file of its folder: a ``SumAnswer``, or a ``Failure``."""
     try:
-        reply = _sum(parameters)
+        return to_bytes(_sum(from_bytes(request, SumRequest)))
     except GpadvisorError as error:
-        reply = {"class": type(error).__name__, "message": str(error)}
+        return to_bytes(failure(error))
     except (MemoryError, duckdb.OutOfMemoryException):
-        reply = {"class": "ProfileError", "message": "the sums need more memory than they may use"}
-    return json.dumps(reply).encode()
+        return to_bytes(failure(ProfileError("the sums need more memory than they may use")))
 
 
-def _sum(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _sum(request: SumRequest) -> SumAnswer:
     """Sum up; once more without the bad ones, which have no number among the ranks, where some are."""
-    files, bad = parameters["files"], dict[str, str]()
+    files, bad = request.files, dict[str, str]()
     while True:
-        with engine(Path(parameters["folder"]), int(parameters["memory_bytes"])) as connection:
-            unreadable, members, kernels, numbered = _tried(parameters, files, connection)
+        with engine(Path(request.folder), request.memory_bytes) as connection:
+            unreadable, members, kernels, numbered = _tried(request, files, connection)
         bad |= unreadable
-        files = [pair for pair in files if pair[1] not in unreadable]
-        if not unreadable or not parameters["keep_going"] or not files:
-            return {"bad": bad, "profiles": members, "kernels": kernels, "numbered": numbered}
+        files = tuple(pair for pair in files if pair[1] not in unreadable)
+        if not unreadable or not request.keep_going or not files:
+            return SumAnswer(bad=bad, profiles=members, kernels=kernels, numbered=numbered)
 
 
 def _tried(
-    parameters: Mapping[str, Any], files: Sequence[Sequence[str]], connection: Any
+    request: SumRequest, files: Sequence[tuple[str, str]], connection: Any
 ) -> tuple[dict[str, str], int, int, bool]:
     """The bad files, or the numbers of profiles and kernels of a sum that was written, and ``numbered``."""
-    folder = Path(parameters["folder"])
+    folder = Path(request.folder)
     bad: dict[str, str] = {}
     sources: list[RankFile] = []
     told = Told()
@@ -66,12 +60,12 @@ def _tried(
     if bad:
         return bad, 0, 0, False
     single = next((source for source in sources if source.kept is None), None)
-    if parameters["merge"] and single is not None:
+    if request.merge and single is not None:
         raise UsageError(f"{single.name} is the profile of one rank and no partial sum; leave --merge away")
-    sources, members, numbered = _ordered(sources, number=parameters.get("number", True))
-    by = chosen_by(members, None if parameters["by"] is None else By(parameters["by"]))
+    sources, members, numbered = _ordered(sources, number=request.number)
+    by = chosen_by(members, request.by)
     order = {member: index for index, member in enumerate(members)}
-    reading = Reading(connection, folder, order, cells=bool(parameters.get("cells")), told=told)
+    reading = Reading(connection, folder, order, cells=request.cells, told=told)
     read_all(reading, sources)
     if reading.bad:
         return reading.bad, 0, 0, numbered

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gpadvisor.errors import ProfileError, ProfileFormatError, ToolError, UsageError
 from gpadvisor.files import read_file, scratch_folder
 from gpadvisor.sandbox.children import call
+from gpadvisor.sandbox.codec import Failure, from_answer, to_bytes
+from gpadvisor.store.ranks.members import By
+from gpadvisor.store.ranks.request import SumAnswer, SumRequest
 
 _SUMMER: Final = "gpadvisor.store.ranks.child:answer"
 _RESULT: Final = "sum.gpadvisor"
@@ -65,42 +67,42 @@ def sum_isolated(
         ProfileError: the sums are none, or the child failed.
     """
     with scratch_folder() as folder:
-        parameters = {
-            "files": [[str(path.absolute()), name] for path, name in files],
-            "folder": str(folder),
-            "by": by,
-            "merge": merge,
-            "keep_going": keep_going,
-            "cells": cells,
-            "memory_bytes": memory_bytes,
-            "number": number,
-        }
+        request = SumRequest(
+            files=tuple((str(path.absolute()), name) for path, name in files),
+            folder=str(folder),
+            by=None if by is None else By(by),
+            merge=merge,
+            keep_going=keep_going,
+            cells=cells,
+            memory_bytes=memory_bytes,
+            number=number,
+        )
         try:
             data = call(
                 _SUMMER,
-                json.dumps(parameters).encode(),
+                to_bytes(request),
                 timeout_seconds=_SECONDS + _SECONDS_PER_FILE * len(files),
                 memory_bytes=_ADDRESSES,
                 output_bytes=_OUTPUT_BYTES,
                 cancelled=cancelled,
                 directory=folder,
             )
-            return _answered(json.loads(data), folder)
-        except (ToolError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            return _answered(data, folder)
+        except (ToolError, OSError) as error:
             raise ProfileError(
                 f"the process that summed up {len(files)} profiles failed ({error}); "
                 "aggregate parts with --partial, which tells the bad one from the others"
             ) from error
 
 
-def _answered(reply: Any, folder: Path) -> RankSum:
-    if "class" in reply:
-        raise _ERRORS.get(reply["class"], ProfileError)(str(reply["message"]))
-    done = int(reply["profiles"])
+def _answered(data: bytes, folder: Path) -> RankSum:
+    answer = from_answer(data, SumAnswer)
+    if isinstance(answer, Failure):
+        raise _ERRORS.get(answer.error, ProfileError)(answer.message)
     return RankSum(
-        data=read_file(folder / _RESULT, max_bytes=_RESULT_BYTES) if done else None,
-        bad={str(name): str(why) for name, why in reply["bad"].items()},
-        profiles=done,
-        kernels=int(reply["kernels"]),
-        numbered=bool(reply["numbered"]),
+        data=read_file(folder / _RESULT, max_bytes=_RESULT_BYTES) if answer.profiles else None,
+        bad=answer.bad,
+        profiles=answer.profiles,
+        kernels=answer.kernels,
+        numbered=answer.numbered,
     )
