@@ -198,7 +198,7 @@ def protocol_types() -> str:
     parts.append(
         "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in constants.items())
     )
-    parts.append(f"export type State = {_type(protocol.State)};\n")
+    parts.append(f"export type State = {_type(protocol.StatusState)};\n")
     for shape in _shapes():
         rows = "".join(
             f"  readonly {camel(entry.name)}{'?' if _optional(shape, entry) else ''}: "

@@ -39,11 +39,11 @@ def groups(context: KernelContext, findings: Sequence[EstimatedMatch]) -> tuple[
     return tuple(sorted(groups, key=lambda group: (-group.samples, group.suggestions)))
 
 
-Member = tuple[EstimatedMatch, NDArray[np.intp]]
+MatchRows = tuple[EstimatedMatch, NDArray[np.intp]]
 
 
-def _connected(blame: Blame, members: Sequence[Member]) -> list[list[Member]]:
-    parts: list[list[Member]] = []
+def _connected(blame: Blame, members: Sequence[MatchRows]) -> list[list[MatchRows]]:
+    parts: list[list[MatchRows]] = []
     for member in members:
         touches = [any(_share(blame, member, peer) for peer in part) for part in parts]
         joined = [peer for part, touch in zip(parts, touches, strict=True) if touch for peer in part]
@@ -52,12 +52,12 @@ def _connected(blame: Blame, members: Sequence[Member]) -> list[list[Member]]:
     return parts
 
 
-def _share(blame: Blame, first: Member, second: Member) -> bool:
+def _share(blame: Blame, first: MatchRows, second: MatchRows) -> bool:
     common = np.intersect1d(first[1], second[1], assume_unique=True)
     return int(blame.rows.samples[common].sum()) >= MIN_SHARED * blame.total_samples
 
 
-def _group(context: KernelContext, blame: Blame, part: Sequence[Member]) -> Group:
+def _group(context: KernelContext, blame: Blame, part: Sequence[MatchRows]) -> Group:
     rows, times = np.unique(np.concatenate([member[1] for member in part]), return_counts=True)
     samples = int(blame.rows.samples[rows].sum())
     shared = int(blame.rows.samples[rows[times > 1]].sum())
@@ -69,7 +69,9 @@ def _group(context: KernelContext, blame: Blame, part: Sequence[Member]) -> Grou
     )
 
 
-def _joint(context: KernelContext, blame: Blame, part: Sequence[Member], rows: NDArray[np.intp]) -> Estimate:
+def _joint(
+    context: KernelContext, blame: Blame, part: Sequence[MatchRows], rows: NDArray[np.intp]
+) -> Estimate:
     """Each sample is removed once, by the suggestion that removes the most of it."""
     total = blame.total_samples
 
@@ -97,7 +99,7 @@ def _joint(context: KernelContext, blame: Blame, part: Sequence[Member], rows: N
     return result.ordered(None, text)
 
 
-def _not_below_members(result: Range, part: Sequence[Member]) -> None:
+def _not_below_members(result: Range, part: Sequence[MatchRows]) -> None:
     """A group gives no less than its best member, whose own measured bound may lie above the samples."""
     for member, _ in part:
         estimate = member.estimate
@@ -108,7 +110,7 @@ def _not_below_members(result: Range, part: Sequence[Member]) -> None:
 
 
 def _removed(
-    blame: Blame, part: Sequence[Member], rows: NDArray[np.intp], end: Callable[[Estimate], float]
+    blame: Blame, part: Sequence[MatchRows], rows: NDArray[np.intp], end: Callable[[Estimate], float]
 ) -> float:
     total = blame.total_samples
     removed = np.full(len(rows), -np.inf)

@@ -15,7 +15,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.latency_hiding import hiding_equation
 from gpadvisor.estimators.matched import matched_rows
 from gpadvisor.estimators.stall_elimination import elimination_equation
-from gpadvisor.evidence.queries import Mask, Rows, causes
+from gpadvisor.evidence.queries import Mask, RowIndices, causes
 from gpadvisor.model.advice import Category, Hotspot, Match, StaticSite
 from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, DependencyClass
 from gpadvisor.model.ids import FunctionId, SourceLocation
@@ -60,7 +60,7 @@ def hotspots(
     return tuple(result)
 
 
-def _of_each_line(context: KernelContext, blame: Blame, ranked: Rows, limit: int) -> list[int]:
+def _of_each_line(context: KernelContext, blame: Blame, ranked: RowIndices, limit: int) -> list[int]:
     """The heaviest row of each line before a second one of any: words and fixes go by their lines.
 
     A routine of the compiler's counts as one line, and stands behind the code that calls it.
@@ -86,7 +86,7 @@ def _of_each_line(context: KernelContext, blame: Blame, ranked: Rows, limit: int
     return sorted((row for row in ranked.tolist() if row in shown), key=called.__contains__)
 
 
-def _at_place(context: KernelContext, blame: Blame, match: Match, rows: Rows) -> Mask:
+def _at_place(context: KernelContext, blame: Blame, match: Match, rows: RowIndices) -> Mask:
     """Rows whose cause the words speak of; those of its line where it has no sample itself."""
     if match.place is None:
         return np.zeros(len(rows), dtype=bool)

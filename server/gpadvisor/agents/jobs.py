@@ -10,7 +10,7 @@ from typing import Any, Final
 from gpadvisor.agents import advising, code, views
 from gpadvisor.agents.answers import DEFAULT_BYTES, Answer
 from gpadvisor.agents.request import ToolCall
-from gpadvisor.sandbox.worker import Job
+from gpadvisor.sandbox.worker import JobFunction
 
 
 def answer_tool(arguments: dict[str, Any], progress: Callable[[str], None]) -> object:
@@ -33,4 +33,4 @@ ANSWERS: Final[dict[str, Callable[[ToolCall], Answer]]] = {
     "compare": views.compare,
     "doctor": views.doctor,
 }
-JOBS: Final[dict[str, Job]] = {"tool": answer_tool}
+JOBS: Final[dict[str, JobFunction]] = {"tool": answer_tool}

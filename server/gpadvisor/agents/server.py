@@ -46,7 +46,7 @@ class _Served:
     allow_run: bool
     workers: Workers = field(default_factory=lambda: Workers("gpadvisor.agents.jobs:JOBS"))
 
-    async def list_tools(self, _context: Context, _params: types.PaginatedRequestParams | None) -> Any:
+    async def list_tools(self, _context: RequestContext, _params: types.PaginatedRequestParams | None) -> Any:
         return types.ListToolsResult(
             tools=[
                 types.Tool(
@@ -66,7 +66,7 @@ class _Served:
             ]
         )
 
-    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> Any:
+    async def call_tool(self, context: RequestContext, params: types.CallToolRequestParams) -> Any:
         """The answer of a tool; what goes wrong is a sentence for the agent, and the server lives on."""
         try:
             call = checked(params.name, params.arguments or {}, allow_run=self.allow_run)
@@ -83,7 +83,7 @@ class _Served:
         return types.CallToolResult(content=[text], structured_content=page)
 
     async def _roots(
-        self, context: Context, params: types.CallToolRequestParams
+        self, context: RequestContext, params: types.CallToolRequestParams
     ) -> tuple[Path, ...] | types.InputRequiredResult:
         """The client's folders; those of the command line where it names none."""
         capabilities = context.session.client_capabilities
@@ -105,13 +105,13 @@ class _Served:
         return folders_of(str(root.uri) for root in listed.roots) if listed.roots else self.folders
 
 
-Context = ServerRequestContext[Any, Any]
+RequestContext = ServerRequestContext[Any, Any]
 
 
 class _Progress:
     """Tells the client the stages, in their order."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: RequestContext) -> None:
         self._context = context
         self._count = 0
         self._last: asyncio.Task[None] | None = None

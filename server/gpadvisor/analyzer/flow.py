@@ -42,7 +42,7 @@ _FLOW_OF_OPCODE: Final[Mapping[str, Flow]] = {
     "BSYNC": Flow.CONVERGE,
 }
 
-Edge = tuple[int, EdgeKind]
+FlowEdge = tuple[int, EdgeKind]
 JumpTables = Mapping[int, Sequence[int]]
 """Targets of indirect branches by the offset of the branch, all in bytes from the start of the section."""
 
@@ -120,16 +120,16 @@ def build_graph(
 
 def _direct_edges(
     instructions: Sequence[Instruction], flows: Mapping[int, Flow]
-) -> tuple[dict[int, list[Edge]], set[int]]:
+) -> tuple[dict[int, list[FlowEdge]], set[int]]:
     """Edges by the instruction they leave from, and the first instructions of blocks."""
     count = len(instructions)
     base = instructions[0].pc
     marks = _convergence_points(instructions, flows)
     leaders = {0}
-    edges: dict[int, list[Edge]] = {}
+    edges: dict[int, list[FlowEdge]] = {}
     for index, flow in flows.items():
         instruction = instructions[index]
-        out: list[Edge] = []
+        out: list[FlowEdge] = []
         following = index + 1
         if flow is Flow.CONVERGE:
             out = [(target, EdgeKind.BRANCH) for target in _resumes_at(instruction, following, marks)]
@@ -174,7 +174,7 @@ def _resumes_at(instruction: Instruction, following: int, marks: Mapping[str, se
 def _add_indirect_edges(
     instructions: Sequence[Instruction],
     flows: Mapping[int, Flow],
-    edges: dict[int, list[Edge]],
+    edges: dict[int, list[FlowEdge]],
     leaders: set[int],
     tables: JumpTables,
 ) -> int:
@@ -215,7 +215,7 @@ def _listed_targets(instructions: Sequence[Instruction], index: int, tables: Jum
 def _orphans(
     instructions: Sequence[Instruction],
     flows: Mapping[int, Flow],
-    edges: Mapping[int, list[Edge]],
+    edges: Mapping[int, list[FlowEdge]],
     leaders: set[int],
 ) -> list[int]:
     """Blocks that nothing else leads to: what an indirect branch can be for."""

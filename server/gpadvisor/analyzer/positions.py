@@ -35,7 +35,7 @@ from gpadvisor.model.integers import (
 from gpadvisor.model.kind import Kind
 from gpadvisor.model.program import Function, FunctionKind
 
-Inputs: TypeAlias = Sequence[Mapping[Register, frozenset[int]]]
+BlockInputs: TypeAlias = Sequence[Mapping[Register, frozenset[int]]]
 
 BLOCK_SIZE: Final = "blockDim"
 GRID_SIZES: Final = ("gridDim.x", "gridDim.y", "gridDim.z")
@@ -101,7 +101,7 @@ class Positions:
     """
 
     def __init__(
-        self, function: Function, inputs: Inputs, size: Callable[[int, Register | str], str | None]
+        self, function: Function, inputs: BlockInputs, size: Callable[[int, Register | str], str | None]
     ) -> None:
         """Follow the values of a function.
 

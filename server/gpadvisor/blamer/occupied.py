@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.evidence.measured import Values, executed_threads, metric
+from gpadvisor.evidence.measured import Floats, executed_threads, metric
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Pipe
 from gpadvisor.model.machine import LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE, WARP, MachineModel
 from gpadvisor.model.profile import KernelProfile
@@ -35,7 +35,7 @@ def is_device_access(instruction: Instruction) -> bool:
     return info.opclass in _ACCESSES and info.space in _DEVICE and info.pipe is Pipe.LSU
 
 
-def occupied(profile: KernelProfile, function: Function, issues: Values, machine: MachineModel) -> Values:
+def occupied(profile: KernelProfile, function: Function, issues: Floats, machine: MachineModel) -> Floats:
     """By instruction, the passes that all its executions take through their unit.
 
     Global accesses take a pass of the L1 data stage for each line and each tag that they touch, by the
@@ -80,7 +80,7 @@ def _is_behind_l1(profile: KernelProfile) -> bool:
     return max(behind, default=0.0) > (profile.metric(_L1) or 0.0)
 
 
-def _one_by_one(profile: KernelProfile, function: Function, sectors: Values) -> Values:
+def _one_by_one(profile: KernelProfile, function: Function, sectors: Floats) -> Floats:
     """Operations of atomics some of which share a word: more threads than there are words in the sectors."""
     threads = executed_threads(profile, function)
     if threads is None:

@@ -44,7 +44,7 @@ _BACKED_UP: Final = 0.1
 """Waits for the load/store queue, for each wait for the MIO queue, from which on it backs up into that."""
 _MAX_FILLERS: Final = 64
 
-Waits = Mapping[StallClass, Mapping[int, int]]
+WaitCounts = Mapping[StallClass, Mapping[int, int]]
 """By class, the samples of throttle stalls at each instruction."""
 
 
@@ -83,7 +83,7 @@ class _Fillers:
 class Queues:
     """The queues and pipes of one function, and what fills them."""
 
-    def __init__(self, graph: FunctionGraph, waits: Waits) -> None:
+    def __init__(self, graph: FunctionGraph, waits: WaitCounts) -> None:
         """Take the graph of the function, and where its warps wait for which queue."""
         self._graph = graph
         self._loop_of = _loops_around(graph)
@@ -166,7 +166,9 @@ def _loops_around(graph: FunctionGraph) -> list[LoopId | None]:
     return [around[block] for block in graph.block_of]
 
 
-def _full_loops(waits: Waits, loop_of: Sequence[LoopId | None]) -> Mapping[StallClass, frozenset[LoopId]]:
+def _full_loops(
+    waits: WaitCounts, loop_of: Sequence[LoopId | None]
+) -> Mapping[StallClass, frozenset[LoopId]]:
     """By class, the loops with a notable part of the waits."""
     result = {}
     for stall_class, class_waits in waits.items():
@@ -180,7 +182,7 @@ def _full_loops(waits: Waits, loop_of: Sequence[LoopId | None]) -> Mapping[Stall
     return result
 
 
-def _backs_up(waits: Waits) -> bool:
+def _backs_up(waits: WaitCounts) -> bool:
     """Whether accesses that find the load/store queue full stand in the queue before it."""
     behind = sum(waits.get(StallClass.MEMORY_THROTTLE, {}).values())
     return behind > _BACKED_UP * sum(waits.get(StallClass.SHARED_THROTTLE, {}).values())

@@ -30,7 +30,7 @@ from gpadvisor.evidence.arrays import address_makers, same_array
 from gpadvisor.evidence.banks import Conflict, conflict
 from gpadvisor.evidence.callers import is_chosen_by_callers_data, is_searched
 from gpadvisor.evidence.library_code import in_library_loop
-from gpadvisor.evidence.measured import Values, executed_warps
+from gpadvisor.evidence.measured import Floats, executed_warps
 from gpadvisor.evidence.queries import by_instruction, by_stall, causes, counted, line_text
 from gpadvisor.evidence.traffic import Traffic
 from gpadvisor.model.blame import Blame
@@ -288,7 +288,7 @@ def _cure_of_run(
     run: Neighbours,
     shape: AccessShape,
     sectors: float,
-    executed: Values | None,
+    executed: Floats | None,
 ) -> str:
     """What to do where each thread accesses several values that follow each other; empty for nothing."""
     if executed is None or shape.lie is Lie.NEIGHBOURS:

@@ -14,7 +14,7 @@ from gpadvisor.evidence.common_loads import last_barrier
 from gpadvisor.evidence.divisions import integer_divisions
 from gpadvisor.evidence.exchanges import exchange_barriers
 from gpadvisor.evidence.lanes import active_share
-from gpadvisor.evidence.queries import Rows, by_role, by_stall, line_text, loop_indices, share
+from gpadvisor.evidence.queries import RowIndices, by_role, by_stall, line_text, loop_indices, share
 from gpadvisor.evidence.serial_sums import serial_sums
 from gpadvisor.evidence.trees import has_few_elements, leaves_by_remainder, tree_barriers
 from gpadvisor.model.advice import StaticSite
@@ -135,7 +135,7 @@ def in_all_uses(context: KernelContext, site: StaticSite) -> str:
     return ", if this holds for every instantiation" if "<" in function.demangled else ""
 
 
-def waited_barriers(context: KernelContext, blame: Blame, rows: Rows) -> set[tuple[FunctionId, int]]:
+def waited_barriers(context: KernelContext, blame: Blame, rows: RowIndices) -> set[tuple[FunctionId, int]]:
     """The barriers that warps wait at; a warp is sampled some instructions behind its barrier."""
     places = {(int(blame.rows.function[row]), int(blame.rows.use_index[row])) for row in rows.tolist()}
     barriers = {

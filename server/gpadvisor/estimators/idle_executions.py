@@ -16,7 +16,7 @@ from gpadvisor.estimators.unit_bounds import as_reduced_loads, unit_bound
 from gpadvisor.estimators.utilisation import ADU_PIPE, CONSTANT_CACHE, L1_DATA, measured_loads
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.lanes import wavefronts
-from gpadvisor.evidence.measured import Values
+from gpadvisor.evidence.measured import Floats
 from gpadvisor.evidence.queries import Mask, by_place, causes, regions, samples
 from gpadvisor.model.advice import Adjustment, Match
 from gpadvisor.model.blame import Blame
@@ -80,7 +80,7 @@ def _left(context: KernelContext, gone: Gone) -> dict[str, float]:
 
 
 def _left_of_constants(
-    program: Program, executed: Mapping[FunctionId, Values], gone: Gone
+    program: Program, executed: Mapping[FunctionId, Floats], gone: Gone
 ) -> dict[str, float]:
     """What stays of the loads that take an address into constant memory, and of their pipe."""
     total, saved = Counter[str](), Counter[str]()

@@ -12,7 +12,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.common_loads import last_barrier
-from gpadvisor.evidence.queries import Rows, by_place, causes, regions
+from gpadvisor.evidence.queries import RowIndices, by_place, causes, regions
 from gpadvisor.model.advice import Match, StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame
 
@@ -32,7 +32,7 @@ def staging_advice(context: KernelContext, barriers: tuple[StaticSite, ...]) -> 
 
 
 def staging_match(
-    context: KernelContext, blame: Blame, waits: Rows, barriers: tuple[StaticSite, ...]
+    context: KernelContext, blame: Blame, waits: RowIndices, barriers: tuple[StaticSite, ...]
 ) -> Match | None:
     """The waits at the barriers, with all stalls of the accesses; None where nobody sampled either."""
     places = {(site.function, site.index) for site in barriers}

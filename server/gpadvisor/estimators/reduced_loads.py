@@ -17,7 +17,7 @@ from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.utilisation import ISSUE, L1_DATA, L1_REQUESTS, PIPES
 from gpadvisor.evidence.accesses import is_memory
-from gpadvisor.evidence.measured import Values, executed_warps, metric
+from gpadvisor.evidence.measured import Floats, executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.evidence.traffic import SHARED_PASSES, kernel_traffic
 from gpadvisor.model.advice import ReducedLoad
@@ -99,7 +99,7 @@ def _passes_freed(context: KernelContext, gone: Shares, best: Shares) -> tuple[R
     )
 
 
-def _shares(function: Function, shares: Shares) -> Values:
+def _shares(function: Function, shares: Shares) -> Floats:
     result = np.zeros(len(function.instructions))
     for (number, index), share in shares.items():
         if number == function.id:
@@ -107,7 +107,7 @@ def _shares(function: Function, shares: Shares) -> Values:
     return result
 
 
-def _with(shares: Values, moved: Sequence[int]) -> Values:
+def _with(shares: Floats, moved: Sequence[int]) -> Floats:
     """The shares of a pipe's load that go, with what moves to another pipe."""
     result = shares.copy()
     result[list(moved)] = 1.0
@@ -122,7 +122,7 @@ def fewer_warps(share: float) -> tuple[ReducedLoad, ...]:
     )
 
 
-def executions(context: KernelContext) -> dict[FunctionId, Values] | None:
+def executions(context: KernelContext) -> dict[FunctionId, Floats] | None:
     """Per function and instruction how often warps executed it, as counted or, relatively, as sampled."""
     functions = kernel_functions(context.program, context.kernel)
     counted = {function.id: executed_warps(context.profile, function) for function in functions}
@@ -133,7 +133,7 @@ def executions(context: KernelContext) -> dict[FunctionId, Values] | None:
     return sampled if any(values.any() for values in sampled.values()) else None
 
 
-def _issued(context: KernelContext, function: Function) -> Values:
+def _issued(context: KernelContext, function: Function) -> Floats:
     result = np.zeros(len(function.instructions))
     if context.blame is None or not context.blame.reasons:
         return result

@@ -25,7 +25,7 @@ from gpadvisor.estimators.utilisation import (
     PIPES,
 )
 from gpadvisor.evidence.loops import loop_facts
-from gpadvisor.evidence.measured import Values, executed_warps, metric
+from gpadvisor.evidence.measured import Floats, executed_warps, metric
 from gpadvisor.evidence.products import ProductLoop
 from gpadvisor.evidence.traffic import kernel_traffic
 from gpadvisor.model.instruction import Pipe
@@ -173,7 +173,7 @@ def _share_of_accesses(context: KernelContext, profile: KernelProfile, loop: Pro
     return inside / total if total else 1.0
 
 
-def _arithmetic(loop: ProductLoop, executed: Values, step: ReuseStep) -> dict[str, float]:
+def _arithmetic(loop: ProductLoop, executed: Floats, step: ReuseStep) -> dict[str, float]:
     """Issue slots and integer work that go with the loads: the loop's own, against all of the function."""
     counts, gone = Counter[str](), Counter[str]()
     remaining = (

@@ -27,13 +27,13 @@ from gpadvisor.evidence.loops import (
     measured_trips,
 )
 from gpadvisor.evidence.measured import (
-    Values,
+    Floats,
     executed_threads,
     executed_warps,
     registers_per_thread,
     shared_bytes,
 )
-from gpadvisor.evidence.queries import Rows, line_text
+from gpadvisor.evidence.queries import RowIndices, line_text
 from gpadvisor.evidence.reordering import may_write
 from gpadvisor.evidence.rolled_loops import UNROLL
 from gpadvisor.model.advice import Region
@@ -61,7 +61,7 @@ class Outlook:
     held: Held | None = None  # what keeps the loads of copies of the body apart
 
 
-Counts = Mapping[FunctionId, tuple[Values | None, Values | None]]
+Counts = Mapping[FunctionId, tuple[Floats | None, Floats | None]]
 """Executions of each instruction by warps and by threads, of each function that has a loop in question."""
 
 
@@ -131,7 +131,7 @@ _HELD_APART: Final = (
 
 
 def _overlap(
-    blame: Blame, function: Function, loop: LoopId, rows: Rows, *, joins: bool
+    blame: Blame, function: Function, loop: LoopId, rows: RowIndices, *, joins: bool
 ) -> tuple[_Check, float, float]:
     """The latency that a later pass could overlap at all, what is left at the high end, and that on loads.
 
@@ -186,7 +186,7 @@ def _hindrance(function: Function, loop: LoopId, index: int) -> str:
     return ""
 
 
-def _passes(executed: Values | None, function: Function, loop: LoopId, facts: LoopFacts) -> _Check:
+def _passes(executed: Floats | None, function: Function, loop: LoopId, facts: LoopFacts) -> _Check:
     trips = None if executed is None else measured_trips(function, loop, executed)
     source = "by executed counts"
     if trips is None and facts.trips is not None:
@@ -214,7 +214,7 @@ def lanes_of(context: KernelContext) -> int:
     return min(WARP, block) or WARP
 
 
-def _threads(warps: Values | None, threads: Values | None, facts: LoopFacts, lanes: int) -> _Check:
+def _threads(warps: Floats | None, threads: Floats | None, facts: LoopFacts, lanes: int) -> _Check:
     mean = divergence(warps, threads, facts.indices)
     if mean is None or mean >= constants.EDGE * lanes:
         return None
@@ -239,7 +239,7 @@ def _barrier(facts: LoopFacts) -> _Check:
 
 
 def _store_in_the_way(
-    blame: Blame, function: Function, facts: LoopFacts, rows: Rows
+    blame: Blame, function: Function, facts: LoopFacts, rows: RowIndices
 ) -> tuple[int | None, int | None]:
     """The load that a loop waits for most, and a store of the loop that may write what it reads."""
     weights: Counter[int] = Counter()

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpadvisor.evidence.accesses import is_global
 from gpadvisor.evidence.addresses import Neighbours
-from gpadvisor.evidence.lane_values import Carried, Lanes, LaneValues
+from gpadvisor.evidence.lane_values import Carried, LaneArray, LaneValues
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import OpcodeClass, Register
@@ -129,7 +129,7 @@ def access_width(function: Function, index: int) -> int:
     return MATRIX_ROW_BYTES if instruction.opcode == "LDSM" else instruction.width_bytes or BANK_BYTES
 
 
-def steps_of(addresses: Lanes) -> Lanes:
+def steps_of(addresses: LaneArray) -> LaneArray:
     """Bytes from each thread's address to that of the next one, with a sign."""
     steps = np.diff(addresses)
     return (steps + (1 << 31)) % (1 << 32) - (1 << 31)
@@ -146,7 +146,7 @@ def lane_addresses(
     shared: bool = False,
     swapped: bool = False,
     carried: Carried | None = None,
-) -> Lanes | Lie | None:
+) -> LaneArray | Lie | None:
     """The addresses of an access, or what keeps them from being known; None where it has none.
 
     Args:
@@ -242,7 +242,7 @@ def _reaches(function: Function, start: int, target: int) -> bool:
     return target in visited
 
 
-def run_of(steps: Lanes) -> int:
+def run_of(steps: LaneArray) -> int:
     """Threads after which the distance between them changes, where it does so regularly; 1 where not."""
     run = int(np.argmax(steps != steps[0])) + 1 if (steps != steps[0]).any() else WARP
     inside = np.arange(1, WARP) % run != 0

@@ -12,7 +12,7 @@ from gpadvisor.evidence.accesses import is_atomic, is_shared
 from gpadvisor.evidence.histograms import is_result_used, words_chosen_by_data
 from gpadvisor.evidence.lanes import active_share, threads_per_warp
 from gpadvisor.evidence.loops import measured_trips
-from gpadvisor.evidence.measured import Values, executed_warps, metric
+from gpadvisor.evidence.measured import Floats, executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions, loop_indices
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import register_name
@@ -113,7 +113,7 @@ def _turns(profile: KernelProfile, atomics: Sequence[Atomic]) -> float:
     return sum(profile.metric(name) or 0.0 for name in _SENT) / addressed if addressed else 0.0
 
 
-def _passes(function: Function, index: int, executed: Values | None) -> float:
+def _passes(function: Function, index: int, executed: Floats | None) -> float:
     loop = function.innermost_loop(index)
     if loop is None or executed is None or not has_address_from_before(function, index, loop):
         return 1.0

@@ -23,7 +23,7 @@ from gpadvisor.evidence.access_shapes import (
 )
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.arrays import address_makers
-from gpadvisor.evidence.lane_values import Lanes
+from gpadvisor.evidence.lane_values import LaneArray
 from gpadvisor.model.instruction import OpcodeClass, Register
 from gpadvisor.model.machine import BANK_BYTES, BANK_ROW_BYTES, BANKS, WARP, CodeForm
 from gpadvisor.model.profile import Launch
@@ -205,7 +205,7 @@ def _goes_along(start: tuple[int, ...], row: int) -> bool:
     return run == 1 or any(step and step % row == 0 for step in steps)
 
 
-def _from_first(addresses: Lanes) -> tuple[int, ...]:
+def _from_first(addresses: LaneArray) -> tuple[int, ...]:
     return tuple((addresses - addresses.min()).tolist())
 
 
@@ -277,7 +277,7 @@ def widest_shared(function: Function) -> int:
     )
 
 
-def _turns(addresses: Lanes, width: int) -> int:
+def _turns(addresses: LaneArray, width: int) -> int:
     """Passes through shared memory: the threads that fill the banks at a time, each bank one word a pass."""
     total = 0
     for start in range(0, WARP, _together(width)):
@@ -293,12 +293,12 @@ def _together(width: int) -> int:
     return WARP // max(1, width // BANK_BYTES)
 
 
-def _words(addresses: Lanes, lane: int, width: int) -> range:
+def _words(addresses: LaneArray, lane: int, width: int) -> range:
     first = int(addresses[lane]) // BANK_BYTES
     return range(first, first + max(1, width // BANK_BYTES))
 
 
-def _sharing(addresses: Lanes, width: int) -> Iterator[tuple[int, int]]:
+def _sharing(addresses: LaneArray, width: int) -> Iterator[tuple[int, int]]:
     """Threads that go to different words of one bank at a time."""
     for lane in range(WARP):
         for other_lane in range(lane + 1, (lane // _together(width) + 1) * _together(width)):

@@ -36,7 +36,7 @@ from gpadvisor.model.program import Function
 _HIT_RATE: Final = "l1tex__t_sector_hit_rate.pct"
 _MOSTLY: Final = 50.0
 _BY_COUNTER: Final = re.compile(r"c\[0x\w+\]\[UR")
-Code = dict[int, Instruction]
+InstructionsByIndex = dict[int, Instruction]
 _SUMS: Final = frozenset({"FADD", "DADD", "HADD2", "IADD3", "IADD", "VIADD", "FFMA", "DFMA", "HFMA2", "IMAD"})
 _PRODUCTS: Final = frozenset({"FFMA", "DFMA", "HFMA2", "IMAD"})
 _CHOICES: Final = SELECTS | {"FSEL", "SEL", "MOV"}
@@ -97,7 +97,7 @@ def _combines(function: Function, loop: LoopId) -> bool:
     return bool(results) and all(_is_combination(function, cycle, code, readers, own) for cycle in results)
 
 
-def _ends_by_counters(function: Function, loop: LoopId, code: Code) -> bool:
+def _ends_by_counters(function: Function, loop: LoopId, code: InstructionsByIndex) -> bool:
     """Whether what a loop loads decides nothing of its end."""
     blocks = function.loops[loop].blocks
     ends = [
@@ -126,7 +126,7 @@ def _asks_others(function: Function, index: int) -> bool:
     return info.opclass in ASKS_OTHERS | STORES or info.space is MemorySpace.LOCAL
 
 
-def _readers(function: Function, code: Code) -> dict[int, list[int]]:
+def _readers(function: Function, code: InstructionsByIndex) -> dict[int, list[int]]:
     """By instruction of a loop those that read what it writes, in this pass or the next."""
     readers: dict[int, list[int]] = {index: [] for index in code}
     for index, instruction in code.items():
@@ -137,7 +137,7 @@ def _readers(function: Function, code: Code) -> dict[int, list[int]]:
     return readers
 
 
-def _is_counter(function: Function, cycle: frozenset[int], code: Code) -> bool:
+def _is_counter(function: Function, cycle: frozenset[int], code: InstructionsByIndex) -> bool:
     """Whether a cycle steps by what counters, or nothing in the loop, decide: known without its passes."""
     pending, visited = list(cycle), set(cycle)
     while pending:
@@ -152,7 +152,11 @@ def _is_counter(function: Function, cycle: frozenset[int], code: Code) -> bool:
 
 
 def _is_combination(
-    function: Function, cycle: frozenset[int], code: Code, readers: dict[int, list[int]], own: frozenset[int]
+    function: Function,
+    cycle: frozenset[int],
+    code: InstructionsByIndex,
+    readers: dict[int, list[int]],
+    own: frozenset[int],
 ) -> bool:
     """Whether a cycle is a sum, or what is chosen by comparing, and tells the rest of the loop nothing."""
     opcodes = {code[index].opcode for index in cycle}

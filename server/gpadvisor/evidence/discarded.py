@@ -16,7 +16,7 @@ from typing import Final
 
 from gpadvisor.evidence.accesses import is_ordered
 from gpadvisor.evidence.lanes import comparisons, counted_threads, is_order, numbers_of, threads_per_warp
-from gpadvisor.evidence.measured import Values, executed_warps
+from gpadvisor.evidence.measured import Floats, executed_warps
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.graphs import post_dominators
 from gpadvisor.model.ids import LoopId
@@ -79,8 +79,8 @@ class Discarded:
 class _Counted:
     """Executions of each instruction."""
 
-    warps: Values
-    threads: Values
+    warps: Floats
+    threads: Floats
     full: float  # threads of a warp as launched
 
 
@@ -105,7 +105,7 @@ def discarded(profile: KernelProfile, function: Function, *, edge: float) -> Dis
     )
 
 
-def _few(function: Function, threads: Values, edge: float) -> dict[LoopId | None, list[int]]:
+def _few(function: Function, threads: Floats, edge: float) -> dict[LoopId | None, list[int]]:
     """Stores to global memory that few of the threads come to that were there before, by the loop around."""
     by_loop: dict[LoopId | None, list[int]] = defaultdict(list)
     for index, instruction in enumerate(function.instructions):
@@ -122,7 +122,7 @@ def _few(function: Function, threads: Values, edge: float) -> dict[LoopId | None
     }
 
 
-def _together(function: Function, stores: Iterable[int], threads: Values) -> float:
+def _together(function: Function, stores: Iterable[int], threads: Floats) -> float:
     """Threads at stores, those behind one condition once; those of different conditions may be others."""
     most: dict[object, float] = defaultdict(float)
     for index in stores:
@@ -131,7 +131,7 @@ def _together(function: Function, stores: Iterable[int], threads: Values) -> flo
     return sum(most.values())
 
 
-def _before(function: Function, index: int, threads: Values) -> float:
+def _before(function: Function, index: int, threads: Floats) -> float:
     """The most threads at any place of the same loop, or outside of all, that leads to an instruction."""
     level, most = function.innermost_loop(index), 0.0
     block: int | None = function.block_of[index]
@@ -207,7 +207,7 @@ def _is_ordered_load(instruction: Instruction) -> bool:
     return instruction.info.opclass is OpcodeClass.LOAD and is_ordered(instruction)
 
 
-def _passes(function: Function, index: int, level: LoopId | None, counts: Values) -> float | None:
+def _passes(function: Function, index: int, level: LoopId | None, counts: Floats) -> float | None:
     """How often who comes to a store executes an instruction at most: in all passes of its loops."""
     loops = function.enclosing_loops(index)
     if level is not None and level not in loops:
@@ -222,7 +222,7 @@ def _passes(function: Function, index: int, level: LoopId | None, counts: Values
     return passes
 
 
-def _most(function: Function, block: int, counts: Values) -> float:
+def _most(function: Function, block: int, counts: Floats) -> float:
     inside = function.blocks[block]
     return float(counts[inside.start : inside.end].max())
 

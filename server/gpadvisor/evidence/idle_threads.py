@@ -12,7 +12,7 @@ import numpy as np
 from gpadvisor.evidence.divisions import integer_divisions
 from gpadvisor.evidence.lanes import active_share, around_helpers, condition
 from gpadvisor.evidence.loops import dominates
-from gpadvisor.evidence.measured import Values, executed_warps
+from gpadvisor.evidence.measured import Floats, executed_warps
 from gpadvisor.evidence.patterns import math_sequences
 from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.model.ids import FunctionId
@@ -34,7 +34,7 @@ class Idle:
     group: tuple[int, ...]  # all behind the same condition
     condition: int | None  # that keeps the others out
     active: float  # mean share of a warp's threads behind that condition
-    shares_of_function: Values  # of active threads, by instruction of that function
+    shares_of_function: Floats  # of active threads, by instruction of that function
 
 
 def idle_threads(
@@ -48,7 +48,7 @@ def idle_threads(
     total = lost = 0.0
     by_condition: dict[tuple[FunctionId, int | None], float] = defaultdict(float)
     members: dict[tuple[FunctionId, int | None], list[int]] = defaultdict(list)
-    by_function: dict[FunctionId, tuple[Function, Values, Values]] = {}
+    by_function: dict[FunctionId, tuple[Function, Floats, Floats]] = {}
     for function in kernel_functions(program, kernel):
         executed = executed_warps(profile, function)
         active = active_share(profile, function)

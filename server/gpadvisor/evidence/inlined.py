@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpadvisor.evidence.queries import Rows, causes, regions, samples
+from gpadvisor.evidence.queries import RowIndices, causes, regions, samples
 from gpadvisor.model.advice import Region, Scope, ScopeKind
 from gpadvisor.model.blame import NO_INDEX, Blame
 from gpadvisor.model.program import Program
 
 
-def by_inlined(blame: Blame, program: Program, kernel: str, rows: Rows) -> tuple[Region, ...]:
+def by_inlined(blame: Blame, program: Program, kernel: str, rows: RowIndices) -> tuple[Region, ...]:
     """By the innermost inlined function where the line information has one, else by loop or function."""
     indices = causes(blame)
     inlined: dict[tuple[int, str], list[int]] = {}

@@ -33,7 +33,7 @@ from gpadvisor.model.program import Function
 _DEEPEST: Final = 200  # instructions behind each other; the recursion of Python ends not far above
 _LOADS: Final = frozenset({OpcodeClass.LOAD, OpcodeClass.ATOMIC, OpcodeClass.SHUFFLE, OpcodeClass.TENSOR})
 
-Lanes = NDArray[np.int64]
+LaneArray = NDArray[np.int64]
 Carried = tuple[frozenset[tuple[int, Register]], int]  # what writes it from pass to pass, and the value
 
 
@@ -41,7 +41,7 @@ Carried = tuple[frozenset[tuple[int, Register]], int]  # what writes it from pas
 class LaneValue:
     """A 32-bit value of each thread."""
 
-    lanes: Lanes | None  # unsigned; None where the threads' values differ and are not known
+    lanes: LaneArray | None  # unsigned; None where the threads' values differ and are not known
     loaded: bool = False  # it was computed from what differing addresses in memory hold
     stands: bool = False  # it holds a number that stands for what is not known
     vague: bool = False  # not even whether that is an argument: no length of a row, and no constant
@@ -225,21 +225,21 @@ class LaneValues:
         return LaneValue(total & MASK, stands=stands)
 
 
-def signed(lanes: Lanes) -> Lanes:
+def signed(lanes: LaneArray) -> LaneArray:
     """The same values with a sign."""
     return np.where(lanes >> 31 & 1, lanes - (1 << 32), lanes)
 
 
-def _by_sign(computed: Computation, lanes: Lanes) -> Lanes:
+def _by_sign(computed: Computation, lanes: LaneArray) -> LaneArray:
     return signed(lanes) if computed.signed else lanes
 
 
-def _count(lanes: Lanes) -> int | None:
+def _count(lanes: LaneArray) -> int | None:
     """A shift's distance, where all threads have the same."""
     return int(lanes[0]) & 63 if (lanes == lanes[0]).all() else None
 
 
-def _sum(computed: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+def _sum(computed: Computation, operands: Sequence[LaneArray]) -> LaneArray | None:
     total, remaining = np.zeros(WARP, dtype=np.int64), iter(operands)
     for term in computed.terms:
         value = next(remaining) * term.factor & MASK
@@ -254,33 +254,33 @@ def _sum(computed: Computation, operands: Sequence[Lanes]) -> Lanes | None:
     return total
 
 
-def _first(_: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+def _first(_: Computation, operands: Sequence[LaneArray]) -> LaneArray | None:
     return operands[0]
 
 
-def _high_product(computed: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+def _high_product(computed: Computation, operands: Sequence[LaneArray]) -> LaneArray | None:
     left, right = (_by_sign(computed, lanes) for lanes in operands)
     return np.array([int(a) * int(b) >> 32 for a, b in zip(left, right, strict=True)], dtype=np.int64)
 
 
-def _high_sum(_: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+def _high_sum(_: Computation, operands: Sequence[LaneArray]) -> LaneArray | None:
     low, more, high, by = operands
     count = _count(by)
     return None if count is None else ((high << 32 | low) << count >> 32) + more
 
 
-def _right(computed: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+def _right(computed: Computation, operands: Sequence[LaneArray]) -> LaneArray | None:
     count = _count(operands[1])
     return None if count is None else _by_sign(computed, operands[0]) >> count
 
 
-def _funnel(_: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+def _funnel(_: Computation, operands: Sequence[LaneArray]) -> LaneArray | None:
     low, by, high = operands
     count = _count(by)
     return None if count is None else (high << 32 | low) >> count
 
 
-def _logic(_: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+def _logic(_: Computation, operands: Sequence[LaneArray]) -> LaneArray | None:
     a, b, c, table = *operands[:3], int(operands[3][0])
     result = np.zeros(WARP, dtype=np.int64)
     for bit in range(8):
@@ -289,12 +289,12 @@ def _logic(_: Computation, operands: Sequence[Lanes]) -> Lanes | None:
     return result
 
 
-def _absolute(_: Computation, operands: Sequence[Lanes]) -> Lanes | None:
+def _absolute(_: Computation, operands: Sequence[LaneArray]) -> LaneArray | None:
     return np.abs(signed(operands[0]))
 
 
 _LINEAR: Final = frozenset({IntegerOperation.SUM, IntegerOperation.CHOICE})
-_COMPUTE: Final[dict[IntegerOperation, Callable[[Computation, Sequence[Lanes]], Lanes | None]]] = {
+_COMPUTE: Final[dict[IntegerOperation, Callable[[Computation, Sequence[LaneArray]], LaneArray | None]]] = {
     IntegerOperation.SUM: _sum,
     IntegerOperation.CHOICE: _first,
     IntegerOperation.HIGH_PRODUCT: _high_product,

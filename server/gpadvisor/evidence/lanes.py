@@ -11,8 +11,8 @@ import numpy as np
 
 from gpadvisor.evidence.accesses import is_global, is_ordered, is_shared
 from gpadvisor.evidence.arrays import address_registers
-from gpadvisor.evidence.lane_values import Lanes, LaneValues, signed
-from gpadvisor.evidence.measured import Values, executed_threads, executed_warps, metric
+from gpadvisor.evidence.lane_values import LaneArray, LaneValues, signed
+from gpadvisor.evidence.measured import Floats, executed_threads, executed_warps, metric
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import OpcodeClass, Register, RegisterFile, register_file
@@ -60,13 +60,13 @@ def wavefronts(profile: KernelProfile) -> float | None:
     return shared * total / part if shared and part and total else None
 
 
-def counted_threads(profile: KernelProfile, function: Function) -> Values | None:
+def counted_threads(profile: KernelProfile, function: Function) -> Floats | None:
     """Thread-level executions per instruction, without those that a predicate switches off where known."""
     threads = metric(profile, _PREDICATED, function)
     return executed_threads(profile, function) if threads is None else threads
 
 
-def active_share(profile: KernelProfile, function: Function) -> Values | None:
+def active_share(profile: KernelProfile, function: Function) -> Floats | None:
     """Per instruction the share of a warp's threads that do something in it; NaN where it is not executed.
 
     Threads that a predicate switches off do not count where the report tells them apart. Control flow is left
@@ -82,7 +82,7 @@ def active_share(profile: KernelProfile, function: Function) -> Values | None:
     return result
 
 
-def condition(function: Function, index: int, shares: Values) -> int | None:
+def condition(function: Function, index: int, shares: Floats) -> int | None:
     """The instruction that decides which threads do something at ``index``: a comparison, else a branch.
 
     Its own predicate's, or that of the nearest branch above it that more threads reach than it.
@@ -202,7 +202,7 @@ def numbers_of(function: Function, index: int, names: tuple[str, ...] = _NUMBERS
     return result
 
 
-def _in_rows(lanes: Lanes, launch: Launch) -> bool:
+def _in_rows(lanes: LaneArray, launch: Launch) -> bool:
     """Whether values grow, or stay, along each row of a block."""
     row = max(1, min(WARP, launch.block[0]))
     return all((np.diff(lanes[start : start + row]) >= 0).all() for start in range(0, WARP, row))
@@ -361,7 +361,7 @@ def _follows_load(function: Function, index: int, inside: set[int]) -> bool:
     return False
 
 
-def passes_differ(function: Function, index: int, shares: Values) -> bool:
+def passes_differ(function: Function, index: int, shares: Floats) -> bool:
     """Whether threads leave the loop around an instruction one by one: it is entered by more than stay."""
     loop = function.innermost_loop(index)
     if loop is None:
@@ -374,7 +374,7 @@ def passes_differ(function: Function, index: int, shares: Values) -> bool:
     return bool(staying < _DROP * entered and shares[index] >= _DROP * staying)
 
 
-def _reached(function: Function, block: int, shares: Values) -> float:
+def _reached(function: Function, block: int, shares: Floats) -> float:
     """The largest share of a warp's threads in a block; NaN where none of it was executed."""
     block_shares = shares[function.blocks[block].start : function.blocks[block].end]
     return float("nan") if np.isnan(block_shares).all() else float(np.nanmax(block_shares))

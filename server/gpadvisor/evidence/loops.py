@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.evidence.measured import Values
+from gpadvisor.evidence.measured import Floats
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.ids import INSTRUCTION_BYTES, LoopId, SourceLocation
 from gpadvisor.model.instruction import (
@@ -358,7 +358,7 @@ def _loads_by_line(function: Function) -> dict[LoopId, Counter[LineEntry]]:
     return result
 
 
-def measured_trips(function: Function, loop: LoopId, executed: Values) -> float | None:
+def measured_trips(function: Function, loop: LoopId, executed: Floats) -> float | None:
     """Mean passes per entry by executed counts: of the header, over those of the block that enters it."""
     header = function.loops[loop].header
     before = function.idom[header]
@@ -369,7 +369,7 @@ def measured_trips(function: Function, loop: LoopId, executed: Values) -> float 
     return inside / entering if entering > 0 and inside >= entering else None
 
 
-def divergence(executed: Values | None, threads: Values | None, indices: tuple[int, ...]) -> float | None:
+def divergence(executed: Floats | None, threads: Floats | None, indices: tuple[int, ...]) -> float | None:
     """Mean threads per executed warp instruction over some instructions."""
     if executed is None or threads is None:
         return None

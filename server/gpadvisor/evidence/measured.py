@@ -13,7 +13,7 @@ from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 
-Values = NDArray[np.float64]
+Floats = NDArray[np.float64]
 RUN_CLOCK: Final = ("sm__cycles_elapsed.avg.per_second", "gpc__cycles_elapsed.avg.per_second")
 """Names for the cycles per second of the run."""
 DRAM_CLOCK: Final = "device__attribute_max_mem_frequency_khz"
@@ -21,7 +21,7 @@ DRAM_WIDTH: Final = "device__attribute_fb_bus_width"
 
 
 @lru_cache(maxsize=64)
-def executed_warps(profile: KernelProfile | None, function: Function) -> Values | None:
+def executed_warps(profile: KernelProfile | None, function: Function) -> Floats | None:
     """Warp-level executions per instruction; None where the profile has no counts."""
     if profile is None or profile.counts is None:
         return None
@@ -30,7 +30,7 @@ def executed_warps(profile: KernelProfile | None, function: Function) -> Values 
 
 
 @lru_cache(maxsize=64)
-def executed_threads(profile: KernelProfile | None, function: Function) -> Values | None:
+def executed_threads(profile: KernelProfile | None, function: Function) -> Floats | None:
     """Thread-level executions per instruction; None where the profile has none."""
     if profile is None or profile.counts is None or not int(profile.counts.threads.sum()):
         return None
@@ -38,7 +38,7 @@ def executed_threads(profile: KernelProfile | None, function: Function) -> Value
     return _spread(profile, function, counts.section, counts.pc, counts.threads.astype(np.float64))
 
 
-def metric(profile: KernelProfile | None, name: str, function: Function) -> Values | None:
+def metric(profile: KernelProfile | None, name: str, function: Function) -> Floats | None:
     """One per-instruction metric of the report under its own name; None where it was not collected."""
     pc_metric = None if profile is None else profile.pc_metrics.get(name)
     if profile is None or pc_metric is None or not len(pc_metric.value):
@@ -51,8 +51,8 @@ def _spread(
     function: Function,
     section: NDArray[np.uint16],
     pc: NDArray[np.uint64],
-    value: Values,
-) -> Values:
+    value: Floats,
+) -> Floats:
     """Sum rows onto instructions; rows of other functions, and of driver code, fall away."""
     result = np.zeros(len(function.instructions))
     if function.section in profile.sections:

@@ -8,7 +8,7 @@ from typing import Final
 
 from gpadvisor.evidence.discarded import EFFECTS, deciding
 from gpadvisor.evidence.lanes import PREDICATES, comparisons, counted_threads, is_order, numbers_of
-from gpadvisor.evidence.measured import Values, executed_threads
+from gpadvisor.evidence.measured import Floats, executed_threads
 from gpadvisor.model.instruction import MemorySpace, OpcodeClass, register_file
 from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.program import Function
@@ -75,7 +75,7 @@ def _leaves_trace(function: Function, index: int) -> bool:
     return info.opclass in EFFECTS - _LEAVING and info.space is not MemorySpace.LOCAL
 
 
-def _idle(function: Function, index: int, present: Values, working: float) -> float:
+def _idle(function: Function, index: int, present: Floats, working: float) -> float:
     """At most the working threads come to it once; to what is in a loop only if few make a second pass."""
     most = max((_entered(function, loop, present) for loop in function.enclosing_loops(index)), default=0.0)
     if not present[index] or most > _ONE_PASS * present[0]:
@@ -83,7 +83,7 @@ def _idle(function: Function, index: int, present: Values, working: float) -> fl
     return max(0.0, 1 - working / float(present[index]))
 
 
-def _entered(function: Function, loop: int, present: Values) -> float:
+def _entered(function: Function, loop: int, present: Floats) -> float:
     inside = function.blocks[function.loops[loop].header]
     return float(present[inside.start : inside.end].max())
 

@@ -21,7 +21,7 @@ from gpadvisor.model.sentence import line_mark
 from gpadvisor.model.stalls import StallClass
 
 Mask = NDArray[np.bool_]
-Rows = NDArray[np.intp]
+RowIndices = NDArray[np.intp]
 
 
 def by_stall(blame: Blame, classes: Collection[StallClass]) -> Mask:
@@ -107,12 +107,12 @@ def by_place(blame: Blame, column: NDArray[np.int32], places: Collection[tuple[F
     return mask
 
 
-def samples(blame: Blame, rows: Rows | Mask) -> int:
+def samples(blame: Blame, rows: RowIndices | Mask) -> int:
     """M: the samples of rows."""
     return int(blame.rows.samples[rows].sum())
 
 
-def latency(blame: Blame, rows: Rows | Mask) -> int:
+def latency(blame: Blame, rows: RowIndices | Mask) -> int:
     """M^L: the latency samples of rows."""
     return int(blame.rows.latency[rows].sum())
 
@@ -122,13 +122,13 @@ def fetch_share(blame: Blame) -> float:
     return latency(blame, by_stall(blame, {StallClass.INSTRUCTION_FETCH})) / max(1, blame.latency_samples)
 
 
-def share(blame: Blame, rows: Rows | Mask) -> float:
+def share(blame: Blame, rows: RowIndices | Mask) -> float:
     """Samples of rows as a share of T; 0 where there is no sample."""
     total = blame.total_samples
     return samples(blame, rows) / total if total else 0.0
 
 
-def weighted(blame: Blame, rows: Rows, values: Sequence[float]) -> float:
+def weighted(blame: Blame, rows: RowIndices, values: Sequence[float]) -> float:
     """The mean of one value per row, weighted by the rows' samples; 0 without samples."""
     weight = blame.rows.samples[rows]
     total = int(weight.sum())
@@ -217,7 +217,11 @@ LoopKey = tuple[FunctionId, LoopId | None]
 
 
 def regions(
-    blame: Blame, program: Program, kernel: str, rows: Rows, loops: Iterable[LoopId | None] | None = None
+    blame: Blame,
+    program: Program,
+    kernel: str,
+    rows: RowIndices,
+    loops: Iterable[LoopId | None] | None = None,
 ) -> tuple[Region, ...]:
     """Rows grouped by loop, else by function, heaviest first; every row is in exactly one region.
 
@@ -297,7 +301,7 @@ def location_text(location: SourceLocation) -> str:
     return line_mark(location)
 
 
-def heaviest(blame: Blame, rows: Rows) -> int:
+def heaviest(blame: Blame, rows: RowIndices) -> int:
     """The row with the most samples; the first of equals."""
     return int(rows[int(np.argmax(blame.rows.samples[rows]))])
 

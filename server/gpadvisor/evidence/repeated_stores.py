@@ -9,7 +9,7 @@ from typing import Final
 from gpadvisor.evidence.accesses import is_atomic, is_global, is_ordered
 from gpadvisor.evidence.arrays import address_registers, has_parameters, same_array
 from gpadvisor.evidence.loops import every_pass
-from gpadvisor.evidence.measured import Values, executed_warps
+from gpadvisor.evidence.measured import Floats, executed_warps
 from gpadvisor.evidence.queries import kernel_functions, location_text, loop_indices
 from gpadvisor.evidence.traffic import Traffic, counted_sectors, kernel_traffic, most_first
 from gpadvisor.model.ids import LoopId
@@ -98,7 +98,7 @@ def _may_read(function: Function, load: int, store: int) -> bool:
     return not has_parameters(function, load, store) or same_array(function, load, store)
 
 
-def _passes(function: Function, loop: LoopId, executed: Values, index: int) -> float:
+def _passes(function: Function, loop: LoopId, executed: Floats, index: int) -> float:
     """How often the loop runs each time that it is entered."""
     before = function.idom[function.loops[loop].header]
     entered = 0.0 if before is None else float(executed[function.blocks[before].end - 1])

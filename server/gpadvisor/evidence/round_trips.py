@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from gpadvisor.evidence.accesses import is_global
-from gpadvisor.evidence.measured import Values
+from gpadvisor.evidence.measured import Floats
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function
 
 
-def round_trips(function: Function, executed: Values) -> float:
+def round_trips(function: Function, executed: Floats) -> float:
     """Waits for loads from global memory that nothing overlaps, of all warps together."""
     return sum((float(executed[index]) for index in _waits(function)), 0.0)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpadvisor.evidence.lanes import counted_threads
-from gpadvisor.evidence.measured import Values, executed_warps
+from gpadvisor.evidence.measured import Floats, executed_warps
 from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.model.instruction import (
     COMPUTING,
@@ -77,7 +77,7 @@ def written_bytes(program: Program, kernel: str, profile: KernelProfile) -> Writ
     return WrittenBytes(most=held + moving, by_thread=bool(bytes_by_address) and not moves)
 
 
-def _working(profile: KernelProfile, function: Function) -> Values | None:
+def _working(profile: KernelProfile, function: Function) -> Floats | None:
     """Threads that execute each instruction; whole warps where nobody counted threads."""
     result = counted_threads(profile, function)
     warps = executed_warps(profile, function)

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.evidence.measured import Values, executed_warps, metric
+from gpadvisor.evidence.measured import Floats, executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import SECTOR_BYTES, SECTORS_PER_LINE
@@ -217,7 +217,7 @@ def kernel_traffic(program: Program, kernel: str, profile: KernelProfile) -> Tra
     )
 
 
-def counted_sectors(profile: KernelProfile, function: Function) -> Values | None:
+def counted_sectors(profile: KernelProfile, function: Function) -> Floats | None:
     """Global sectors by instruction; None where nobody counted them."""
     return metric(profile, _name(profile, _SECTORS), function)
 

@@ -8,8 +8,8 @@ from typing import Final, Literal
 
 SECTION: Final = "gpadvisor"
 
-Kind = Literal["boolean", "integer", "number", "string", "strings", "map"]
-Scope = Literal["resource", "window", "machine-overridable"]
+SettingKind = Literal["boolean", "integer", "number", "string", "strings", "map"]
+SettingScope = Literal["resource", "window", "machine-overridable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,10 +17,10 @@ class Setting:
     """One setting as users write it."""
 
     name: str  # without the section: "codeLens.enable"
-    kind: Kind
+    kind: SettingKind
     default: object
     doc: str
-    scope: Scope = "resource"
+    scope: SettingScope = "resource"
     choices: tuple[str, ...] = ()  # of a string, or of a map's values
     choice_docs: tuple[str, ...] = ()
     minimum: float | None = None

@@ -24,7 +24,7 @@ from gpadvisor.sandbox.pool import Workers
 from gpadvisor.sandbox.pool_limits import JobError, WorkerError
 
 log: Final = logging.getLogger("gpadvisor.lsp")
-Result: TypeAlias = tuple[EditorAnalysis, dict[str, LaunchFacts]]
+AnalysisAnswer: TypeAlias = tuple[EditorAnalysis, dict[str, LaunchFacts]]
 _REMEMBERED: Final = 32
 
 
@@ -38,7 +38,7 @@ class Inputs:
         self._workers, self._background = workers, background
         self._tasks: dict[str, asyncio.Task[None]] = {}  # by key of the input
         self._newer: dict[asyncio.Task[None], asyncio.Task[None]] = {}  # by what gave way to it
-        self._remembered: OrderedDict[str, Result] = OrderedDict()
+        self._remembered: OrderedDict[str, AnalysisAnswer] = OrderedDict()
         self._looking = 0  # how many look for what is known of profiles
         self._all_looked = asyncio.Event()
 
@@ -165,11 +165,11 @@ class Inputs:
 
         return await self._client.with_progress(title, begin)
 
-    def remembered(self, digest: str) -> Result | None:
+    def remembered(self, digest: str) -> AnalysisAnswer | None:
         """The result of the same content."""
         return self._remembered.get(digest)
 
-    def remember(self, digest: str, result: Result) -> None:
+    def remember(self, digest: str, result: AnalysisAnswer) -> None:
         """Keep a result, and forget older ones."""
         self._remembered[digest] = result
         while len(self._remembered) > _REMEMBERED:
@@ -187,11 +187,11 @@ def _heard(done: asyncio.Task[None]) -> None:
         done.exception()
 
 
-async def read_result(data: dict[str, Any]) -> Result:
+async def read_result(data: dict[str, Any]) -> AnalysisAnswer:
     """A worker's answer; takes a while for a large analysis, so not in the event loop."""
     return await asyncio.to_thread(_read, data)
 
 
-def _read(data: dict[str, Any]) -> Result:
+def _read(data: dict[str, Any]) -> AnalysisAnswer:
     launches = from_json(data["launches"], dict[str, LaunchFacts])
     return from_json(data["analysis"], EditorAnalysis), launches

@@ -21,7 +21,7 @@ from gpadvisor.pipeline.fixes.launches import launch_facts
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.sandbox.codec import from_json
-from gpadvisor.sandbox.worker import Job
+from gpadvisor.sandbox.worker import JobFunction
 from gpadvisor.toolchain.discovery import find_tools
 from gpadvisor.toolchain.nvrtc import find_nvrtc
 
@@ -168,7 +168,7 @@ def _cache() -> Cache:
     return Cache(cache_folder())
 
 
-JOBS: Final[dict[str, Job]] = {
+JOBS: Final[dict[str, JobFunction]] = {
     "warm": _warm,
     "source": _analyse,
     "profile": _analyse,

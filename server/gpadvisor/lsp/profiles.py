@@ -19,7 +19,7 @@ from gpadvisor.errors import GpadvisorError
 from gpadvisor.files import cache_folder
 from gpadvisor.lsp.background import Background
 from gpadvisor.lsp.client import Client
-from gpadvisor.lsp.inputs import Inputs, Result, read_result
+from gpadvisor.lsp.inputs import AnalysisAnswer, Inputs, read_result
 from gpadvisor.lsp.kept import kept_answer
 from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.outdated import is_outdated_by
@@ -163,7 +163,7 @@ class Profiles:
             result = await read_result(await self._inputs.run("profile", arguments, title, seconds))
             await self._keep(file, launch, digest, result)
 
-    async def _keep(self, file: ProfileFile, launch: int | None, digest: str, result: Result) -> None:
+    async def _keep(self, file: ProfileFile, launch: int | None, digest: str, result: AnalysisAnswer) -> None:
         """Remember what a profile says, and show it."""
         if digest:
             self._inputs.remember(digest, result)
@@ -241,7 +241,7 @@ class Profiles:
         return None
 
 
-async def _known(arguments: dict[str, Any]) -> Result | None:
+async def _known(arguments: dict[str, Any]) -> AnalysisAnswer | None:
     """The answer of an earlier server."""
     answer = await asyncio.to_thread(kept_answer, arguments)
     with contextlib.suppress(CodecError):

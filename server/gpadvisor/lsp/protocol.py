@@ -25,7 +25,7 @@ PAGE: Final = "gpadvisor/page"
 DEBUG_INFORMATION: Final = "gpadvisor/debugInformation"
 TOOL: Final = "gpadvisor/tool"
 
-State = Literal["idle", "stale", "busy", "error", "noKernel", "noProfile", "untrusted", "disabled"]
+StatusState = Literal["idle", "stale", "busy", "error", "noKernel", "noProfile", "untrusted", "disabled"]
 """``idle``: advice is shown, of a profile or, where ``profile`` is null, of the code or a model; ``stale``:
 of a profile, some of whose lines were edited since; ``noKernel``: the file has no code for the GPU, which is
 nothing to worry about; ``noProfile``: nothing is known of the file."""
@@ -73,7 +73,7 @@ class NextStep:
 class StatusParams:
     """Notification to the client: what the status bar and the language status item say."""
 
-    state: State
+    state: StatusState
     uri: str | None  # of the document that the rest is about; None: the workspace
     bar: str  # for the status bar, 40 letters at most: "GPA: 3 findings, best 4.5x"
     text: str  # short, for the language status item

@@ -21,7 +21,7 @@ from gpadvisor.lsp.texts import Encoding, Text
 from gpadvisor.model.finding import FileAnalysis
 
 T = TypeVar("T")
-Shown: TypeAlias = tuple[Entry, FileAnalysis]
+EntryFile: TypeAlias = tuple[Entry, FileAnalysis]
 """An analysis, and what it says of one file."""
 
 SOURCES: Final = (".cu",)
@@ -66,7 +66,7 @@ class View:
     version: int | None
     text: Text
     layers: tuple[PlacedLayer, ...]
-    made_of: tuple[Shown, ...] = ()
+    made_of: tuple[EntryFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,7 +82,7 @@ class Snapshot:
     elsewhere: EditorSettings = field(default_factory=EditorSettings)  # outside of the client's folders
     documents: Mapping[str, Document] = field(default_factory=_nothing)  # by resolved path
     entries: Mapping[str, Entry] = field(default_factory=_nothing)  # by key of the input
-    by_file: Mapping[str, tuple[Shown, ...]] = field(default_factory=_nothing)  # by resolved path
+    by_file: Mapping[str, tuple[EntryFile, ...]] = field(default_factory=_nothing)  # by resolved path
     revision: int = 0  # counts changes of entries
     annotations_off: bool = False
     chosen: Mapping[str, Mapping[str, str]] = field(default_factory=_nothing)
@@ -272,7 +272,7 @@ def local_files(entry: Entry) -> dict[str, str]:
     return {file.path: resolved(file.local) for file in entry.analysis.files if file.local is not None}
 
 
-def _same(ours: Sequence[Shown], theirs: Sequence[Shown]) -> bool:
+def _same(ours: Sequence[EntryFile], theirs: Sequence[EntryFile]) -> bool:
     return len(ours) == len(theirs) and all(
         ours[0] is theirs[0] for ours, theirs in zip(ours, theirs, strict=True)
     )

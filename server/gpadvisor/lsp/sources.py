@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gpadvisor.lsp.inputs import Inputs, Result, read_result
+from gpadvisor.lsp.inputs import AnalysisAnswer, Inputs, read_result
 from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.publishing import Publisher
 from gpadvisor.lsp.search import SourceState, source_state
@@ -75,7 +75,7 @@ class Sources:
         seconds = folder.settings.analysis_timeout_seconds
         return await self._inputs.run("source", arguments, f"analysing {Path(path).name}", seconds)
 
-    def _show(self, path: str, result: Result, state: SourceState) -> None:
+    def _show(self, path: str, result: AnalysisAnswer, state: SourceState) -> None:
         analysis, launches = result
         entry = Entry(
             key=SOURCE + path,

@@ -13,7 +13,7 @@ from gpadvisor.lsp.complaints import Complaint
 from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.paths import file_path
 from gpadvisor.lsp.settings import EditorSettings
-from gpadvisor.lsp.snapshot import Document, Folder, Shown, Snapshot, having, lacking, local_files
+from gpadvisor.lsp.snapshot import Document, EntryFile, Folder, Snapshot, having, lacking, local_files
 from gpadvisor.lsp.texts import Text, TextChange
 
 
@@ -181,6 +181,6 @@ class State:
         self.now = replace(self.now, includes=having(self.now.includes, path, files))
 
 
-def _shown(entry: Entry, path: str) -> tuple[Shown, ...]:
+def _shown(entry: Entry, path: str) -> tuple[EntryFile, ...]:
     local = local_files(entry)
     return tuple((entry, file) for file in entry.analysis.files if local.get(file.path) == path)

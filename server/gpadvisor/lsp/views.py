@@ -12,7 +12,7 @@ from gpadvisor.editor.place.quieted import quieted
 from gpadvisor.lsp.background import Background
 from gpadvisor.lsp.layers import PlacedLayer, layers_of, settled
 from gpadvisor.lsp.paths import file_path, read_text, resolved
-from gpadvisor.lsp.snapshot import Shown, View
+from gpadvisor.lsp.snapshot import EntryFile, View
 from gpadvisor.lsp.state import State
 from gpadvisor.lsp.texts import Text
 
@@ -77,7 +77,7 @@ class Views:
 
 
 def make_view(
-    path: str, uri: str, version: int | None, analyses: Sequence[Shown], texts: Mapping[str, Text]
+    path: str, uri: str, version: int | None, analyses: Sequence[EntryFile], texts: Mapping[str, Text]
 ) -> View | None:
     """Place everything in today's texts; None where the file cannot be read. Safe in a thread."""
     text = texts.get(path)

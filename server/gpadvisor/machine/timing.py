@@ -13,7 +13,7 @@ from typing import Any, Final
 from gpadvisor.errors import MachineModelError, UnknownArchitectureError
 from gpadvisor.machine.tables import base_architecture
 
-Range = tuple[int, int]
+CycleRange = tuple[int, int]
 """Typical and high value in cycles; draws lie between them, most of them near the first."""
 
 STATUSES: Final = frozenset(
@@ -36,18 +36,18 @@ class SimulatedDevice:
 class Timing:
     """Numbers of one architecture that only the simulator needs; intervals are per scheduler, in cycles."""
 
-    l1_cycles: Range
-    l2_cycles: Range
-    dram_cycles: Range
-    shared_cycles: Range
-    shared_atomic_cycles: Range
-    constant_cycles: Range
-    texture_cycles: Range
-    special_register_cycles: Range
-    shuffle_cycles: Range
-    xu_cycles: Range
-    fp64_cycles: Range  # where FP64 sets a scoreboard
-    other_cycles: Range  # of a variable latency that no other row covers
+    l1_cycles: CycleRange
+    l2_cycles: CycleRange
+    dram_cycles: CycleRange
+    shared_cycles: CycleRange
+    shared_atomic_cycles: CycleRange
+    constant_cycles: CycleRange
+    texture_cycles: CycleRange
+    special_register_cycles: CycleRange
+    shuffle_cycles: CycleRange
+    xu_cycles: CycleRange
+    fp64_cycles: CycleRange  # where FP64 sets a scoreboard
+    other_cycles: CycleRange  # of a variable latency that no other row covers
     alu_interval: int
     ffma_interval: int
     imad_interval: int

@@ -142,8 +142,8 @@ def _computation(opcode: str, modifiers: tuple[str, ...], operands: str, word: i
 
 
 Modifiers = tuple[str, ...]
-Values = tuple[IntegerOperand, ...]
-Rule = Callable[[Modifiers, Values, str], Computation | None]
+IntegerOperands = tuple[IntegerOperand, ...]
+Rule = Callable[[Modifiers, IntegerOperands, str], Computation | None]
 
 
 def _sum(*terms: Addend | None) -> Computation | None:
@@ -159,7 +159,7 @@ def _sum(*terms: Addend | None) -> Computation | None:
     return Computation(IntegerOperation.SUM, tuple(reads), tuple(added))
 
 
-def _constant(modifiers: Modifiers, values: Values, word: int) -> Computation | None:
+def _constant(modifiers: Modifiers, values: IntegerOperands, word: int) -> Computation | None:
     """A constant of the launch that is loaded, or a register that is set to zero."""
     if len(values) != 1 or not _NARROW.isdisjoint(modifiers):
         return None
@@ -172,21 +172,21 @@ def _constant(modifiers: Modifiers, values: Values, word: int) -> Computation | 
     return _sum(Addend(operand(f"c[{bank:#x}][{offset + 4 * word:#x}]")))
 
 
-def _copy(_: Modifiers, values: Values, __: str) -> Computation | None:
+def _copy(_: Modifiers, values: IntegerOperands, __: str) -> Computation | None:
     return _sum(Addend(values[0])) if len(values) == 1 else None
 
 
-def _addition(_: Modifiers, values: Values, __: str) -> Computation | None:
+def _addition(_: Modifiers, values: IntegerOperands, __: str) -> Computation | None:
     return _sum(*map(Addend, values))
 
 
-def _half(_: Modifiers, __: Values, operands: str) -> Computation | None:
+def _half(_: Modifiers, __: IntegerOperands, operands: str) -> Computation | None:
     """A number that is set in the FP16 pipe."""
     word = half_constant([text.strip() for text in operands.split(",")[1:]])
     return None if word is None else _sum(Addend(operand(f"{word:#x}")))
 
 
-def _product(modifiers: Modifiers, values: Values, _: str) -> Computation | None:
+def _product(modifiers: Modifiers, values: IntegerOperands, _: str) -> Computation | None:
     if len(values) < 3:
         return None
     left, right, more = values[:3]
@@ -206,7 +206,7 @@ def _shifted(value: IntegerOperand, count: IntegerOperand) -> Addend | None:
     return None if count.bits is None else Addend(value, 1 << count.bits)
 
 
-def _scaled_sum(modifiers: Modifiers, values: Values, _: str) -> Computation | None:
+def _scaled_sum(modifiers: Modifiers, values: IntegerOperands, _: str) -> Computation | None:
     if "HI" in modifiers:
         return Computation(IntegerOperation.HIGH_SUM, values) if len(values) == 4 else None
     if len(values) < 3:
@@ -214,7 +214,7 @@ def _scaled_sum(modifiers: Modifiers, values: Values, _: str) -> Computation | N
     return _sum(_shifted(values[0], values[-1]), Addend(values[1]))
 
 
-def _shift(modifiers: Modifiers, values: Values, operands: str) -> Computation | None:
+def _shift(modifiers: Modifiers, values: IntegerOperands, operands: str) -> Computation | None:
     if "L" in modifiers:
         return _left(modifiers, values, operands)
     if "R" not in modifiers or len(values) < 3:
@@ -229,11 +229,11 @@ def _shift(modifiers: Modifiers, values: Values, operands: str) -> Computation |
     return Computation(IntegerOperation.FUNNEL, (low, count, high))
 
 
-def _left(modifiers: Modifiers, values: Values, _: str) -> Computation | None:
+def _left(modifiers: Modifiers, values: IntegerOperands, _: str) -> Computation | None:
     return _sum(_shifted(values[0], values[1])) if len(values) > 1 and "HI" not in modifiers else None
 
 
-def _right(modifiers: Modifiers, values: Values, _: str) -> Computation | None:
+def _right(modifiers: Modifiers, values: IntegerOperands, _: str) -> Computation | None:
     return (
         Computation(IntegerOperation.RIGHT, values, signed="U32" not in modifiers)
         if len(values) == 2
@@ -241,7 +241,7 @@ def _right(modifiers: Modifiers, values: Values, _: str) -> Computation | None:
     )
 
 
-def _logic(_: Modifiers, values: Values, __: str) -> Computation | None:
+def _logic(_: Modifiers, values: IntegerOperands, __: str) -> Computation | None:
     known = len(values) >= 4 and values[-1].number is not None
     return Computation(IntegerOperation.LOGIC, values[-4:]) if known else None
 
@@ -249,7 +249,7 @@ def _logic(_: Modifiers, values: Values, __: str) -> Computation | None:
 def _of(operation: IntegerOperation, count: int) -> Rule:
     """An operation with so many operands."""
 
-    def rule(modifiers: Modifiers, values: Values, _: str) -> Computation | None:
+    def rule(modifiers: Modifiers, values: IntegerOperands, _: str) -> Computation | None:
         if len(values) != count:
             return None
         return Computation(operation, values, signed="U32" not in modifiers)
@@ -260,7 +260,7 @@ def _of(operation: IntegerOperation, count: int) -> Rule:
 def _extreme(count: int) -> Rule:
     """The smaller or larger of two, the first perhaps a sum; which one, a predicate at the end tells."""
 
-    def rule(modifiers: Modifiers, values: Values, operands: str) -> Computation | None:
+    def rule(modifiers: Modifiers, values: IntegerOperands, operands: str) -> Computation | None:
         kind = {"PT": IntegerOperation.MINIMUM, "!PT": IntegerOperation.MAXIMUM}.get(
             operands.rpartition(",")[2].strip()
         )

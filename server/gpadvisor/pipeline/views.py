@@ -14,12 +14,12 @@ from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.inputs import InputKind, input_kind
 from gpadvisor.pipeline.request import Progress, Request
 
-Shown = TypeVar("Shown")
+ShownT = TypeVar("ShownT")
 
 
 def view_kernels(
-    path: Path, request: Request, progress: Progress, show: Callable[[AdvisedKernel], Shown]
-) -> tuple[list[Shown], list[str]]:
+    path: Path, request: Request, progress: Progress, show: Callable[[AdvisedKernel], ShownT]
+) -> tuple[list[ShownT], list[str]]:
     """Each kernel that was asked for and can be shown, and why the others cannot.
 
     Raises:
@@ -44,8 +44,8 @@ def advised_run(path: Path, request: Request, progress: Progress) -> AdvisedFile
 
 
 def shown_kernels(
-    path: Path, advised: AdvisedFile, show: Callable[[AdvisedKernel], Shown]
-) -> tuple[list[Shown], list[str]]:
+    path: Path, advised: AdvisedFile, show: Callable[[AdvisedKernel], ShownT]
+) -> tuple[list[ShownT], list[str]]:
     """The same of a file whose advice is there.
 
     Raises:

@@ -19,7 +19,7 @@ from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import core_name, short_name
 from gpadvisor.report.words import base_file, count, duration, plural
 
-Sentence: TypeAlias = Callable[[Advice, Sequence[KernelAdvice]], str]
+CaveatWords: TypeAlias = Callable[[Advice, Sequence[KernelAdvice]], str]
 _NAME: Final = 32
 _SHOWN: Final = 2
 _PROFILE: Final = "gpadvisor profile"
@@ -153,7 +153,7 @@ def _of(advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
     return f", {plural(len(kernels), 'kernel') if len(kernels) > 1 else short_name(kernels[0].name, _NAME)}"
 
 
-def _message(code: ProblemCode) -> Sentence:
+def _message(code: ProblemCode) -> CaveatWords:
     """The sentence of the problem itself, of the input as a whole where it has one."""
 
     def say(advice: Advice, kernels: Sequence[KernelAdvice]) -> str:
@@ -223,7 +223,7 @@ def _absent(advice: Advice, _kernels: Sequence[KernelAdvice]) -> str:
     return f"Source not here: {first}{more}; --source-root DIR names the folder."
 
 
-_SENTENCES: Final[dict[ProblemCode, Sentence]] = {
+_SENTENCES: Final[dict[ProblemCode, CaveatWords]] = {
     ProblemCode.SUM_OVER_RANKS: _message(ProblemCode.SUM_OVER_RANKS),
     ProblemCode.MIXED_PROFILES: _message(ProblemCode.MIXED_PROFILES),
     ProblemCode.SLOW_RANKS: _message(ProblemCode.SLOW_RANKS),

@@ -72,7 +72,7 @@ from gpadvisor.estimators.reordering_words import held_sites, kept_sites, static
 from gpadvisor.evidence.accumulators import kept_in_memory
 from gpadvisor.evidence.launches import runs_once
 from gpadvisor.evidence.queries import (
-    Rows,
+    RowIndices,
     by_place,
     by_stall,
     latency,
@@ -192,14 +192,14 @@ def _wanted(blame: Blame, row: int) -> int:
     return COVERING[blame.reasons[int(blame.rows.reason[row])].stall_class]
 
 
-def _without_distant(blame: Blame, rows: Rows) -> tuple[Rows, Rows]:
+def _without_distant(blame: Blame, rows: RowIndices) -> tuple[RowIndices, RowIndices]:
     """Differs from GPA: its code declares a limit on the distance and does not use it."""
     distances = np.array([_wanted(blame, row) for row in rows.tolist()], dtype=np.int64)
     near = blame.rows.distance[rows] < distances
     return rows[near], rows[~near]
 
 
-def _pairs(context: KernelContext, blame: Blame, rows: Rows) -> list[_Pair]:
+def _pairs(context: KernelContext, blame: Blame, rows: RowIndices) -> list[_Pair]:
     order = np.argsort(-blame.rows.latency[rows], kind="stable")
     pairs = []
     for row in rows[order][:_CHECKED_ROWS].tolist():

@@ -63,7 +63,7 @@ from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import ISSUE, L1, L1_DATA, PIPES, measured_loads
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.conversions import Conversions, conversions, halved_factors
-from gpadvisor.evidence.measured import Values
+from gpadvisor.evidence.measured import Floats
 from gpadvisor.evidence.queries import (
     Mask,
     by_place,
@@ -146,7 +146,7 @@ def _enough(units: Mapping[str, float]) -> float:
     return constants.MAJORITY * constants.PEAK_PERCENT if busiest == _XU else constants.BUSY_PERCENT
 
 
-def _matched(context: KernelContext, worst: _Spared, rows: Mask | None, load: float, counts: Values) -> Match:
+def _matched(context: KernelContext, worst: _Spared, rows: Mask | None, load: float, counts: Floats) -> Match:
     blame, places = context.blame, [(worst.function.id, index) for index in worst.indices]
     reduced_loads = freed(context, dict.fromkeys(places, 1 - worst.left))
     where = _lines(worst, counts)
@@ -179,7 +179,7 @@ def _matched(context: KernelContext, worst: _Spared, rows: Mask | None, load: fl
     )
 
 
-def _load_of_xu(functions: Sequence[Function], counts: Mapping[FunctionId, Values]) -> float:
+def _load_of_xu(functions: Sequence[Function], counts: Mapping[FunctionId, Floats]) -> float:
     return sum(
         float(counts[function.id][index])
         for function in functions
@@ -190,7 +190,7 @@ def _load_of_xu(functions: Sequence[Function], counts: Mapping[FunctionId, Value
 
 
 def _spared(
-    function: Function, counts: Values, units: dict[str, float], language: Language
+    function: Function, counts: Floats, units: dict[str, float], language: Language
 ) -> _Spared | None:
     """Of the kinds the one that is executed most often."""
     groups = conversions(function)
@@ -218,7 +218,7 @@ def _halved(function: Function) -> _Spared | None:
     )
 
 
-def _summed(function: Function, counts: Values, groups: Conversions) -> _Spared | None:
+def _summed(function: Function, counts: Floats, groups: Conversions) -> _Spared | None:
     """Integers that are added up: one conversion for each sum and thread is left."""
     total = float(counts[list(groups.summed)].sum())
     if not total:
@@ -236,7 +236,7 @@ def _summed(function: Function, counts: Values, groups: Conversions) -> _Spared 
 
 
 def _short(
-    function: Function, counts: Values, groups: Conversions, units: dict[str, float], language: Language
+    function: Function, counts: Floats, groups: Conversions, units: dict[str, float], language: Language
 ) -> _Spared | None:
     total = float(counts[list(groups.short)].sum())
     if not total:
@@ -259,7 +259,7 @@ def _short(
     return _Spared(function=function, indices=groups.short, left=0.0, cure=cure, more_issued=1.0)
 
 
-def _elements_stored(function: Function, counts: Values, bytes_each: int) -> float:
+def _elements_stored(function: Function, counts: Floats, bytes_each: int) -> float:
     return sum(
         float(counts[index]) * (instruction.width_bytes or bytes_each) / bytes_each
         for index, instruction in enumerate(function.instructions)
@@ -267,11 +267,11 @@ def _elements_stored(function: Function, counts: Values, bytes_each: int) -> flo
     )
 
 
-def _weight(spared: _Spared, counts: Values) -> float:
+def _weight(spared: _Spared, counts: Floats) -> float:
     return float(counts[list(spared.indices)].sum())
 
 
-def _lines(spared: _Spared, counts: Values) -> str:
+def _lines(spared: _Spared, counts: Floats) -> str:
     """The lines that convert most often; empty without line information."""
     weights = Counter[str]()
     for index in spared.named or spared.indices:

@@ -60,7 +60,7 @@ from gpadvisor.evidence.loops import loop_facts
 from gpadvisor.evidence.patterns import math_sequences
 from gpadvisor.evidence.products import product_loops
 from gpadvisor.evidence.queries import (
-    Rows,
+    RowIndices,
     by_stall,
     causes,
     kernel_functions,
@@ -210,7 +210,7 @@ def _outermost(function: Function, index: int) -> LoopId | None:
     return loops[-1] if loops else None
 
 
-def _footprints(program: Program, blame: Blame, rows: Rows) -> list[int]:
+def _footprints(program: Program, blame: Blame, rows: RowIndices) -> list[int]:
     """Per row the bytes of code that are run again before the sampled instruction is; 0 outside of loops."""
     indices = causes(blame)
     result = []
@@ -226,7 +226,7 @@ def _footprints(program: Program, blame: Blame, rows: Rows) -> list[int]:
 
 
 def _hot_loop(
-    program: Program, blame: Blame, rows: Rows, sizes: Sequence[int]
+    program: Program, blame: Blame, rows: RowIndices, sizes: Sequence[int]
 ) -> tuple[Function, LoopId] | None:
     """The largest loop that fetch stalls are in."""
     index = int(np.argmax(sizes))
@@ -288,7 +288,7 @@ def _with_callees(program: Program, function: Function, loop: LoopId) -> int:
 
 
 def _adjustments(
-    context: KernelContext, blame: Blame, rows: Rows, sizes: list[int]
+    context: KernelContext, blame: Blame, rows: RowIndices, sizes: list[int]
 ) -> tuple[Adjustment, ...]:
     """Differs from GPA: it takes any fetch stall in inlined code; size decides whether a split helps."""
     near, far = _caches(context)

@@ -78,7 +78,7 @@ from gpadvisor.estimators.unrolling import Outlook, counts_of, lanes_of, outlook
 from gpadvisor.estimators.unrolling_words import advice_of, place_of
 from gpadvisor.evidence.loops import loop_facts, loop_overhead
 from gpadvisor.evidence.queries import (
-    Rows,
+    RowIndices,
     common_loop,
     kernel_functions,
     latency,
@@ -208,7 +208,7 @@ def _reduced_loads(context: KernelContext, matched: tuple[Region, ...]) -> tuple
     return freed(context, gone)
 
 
-def _in_same_loop(context: KernelContext, blame: Blame) -> tuple[Rows, list[LoopId | None]]:
+def _in_same_loop(context: KernelContext, blame: Blame) -> tuple[RowIndices, list[LoopId | None]]:
     """Dependency stalls inside a loop, each with the innermost loop around its def and its use."""
     table = blame.rows
     rows: list[int] = []

@@ -47,7 +47,7 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.notes import no_estimate
 from gpadvisor.estimators.utilisation import DRAM, ISSUE, L1, L1_DATA, L1_REQUESTS, L2, PIPES, measured_loads
 from gpadvisor.evidence.accesses import is_memory
-from gpadvisor.evidence.measured import Values, executed_warps, metric
+from gpadvisor.evidence.measured import Floats, executed_warps, metric
 from gpadvisor.evidence.queries import by_place, causes, kernel_functions, line_text, regions
 from gpadvisor.model.advice import Category, Match, Rejection
 from gpadvisor.model.figures import percent, percentage
@@ -105,7 +105,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     )
 
 
-def _load(context: KernelContext, function: Function, unit: str) -> Values | None:
+def _load(context: KernelContext, function: Function, unit: str) -> Floats | None:
     """What each instruction of a function puts on a unit; None where that was not counted."""
     counted = _COUNTED.get(unit)
     if counted is not None:

@@ -91,7 +91,7 @@ from gpadvisor.evidence.barriers import is_barrier
 from gpadvisor.evidence.common_loads import common_loads, last_barrier
 from gpadvisor.evidence.queries import (
     Mask,
-    Rows,
+    RowIndices,
     by_place,
     by_role,
     by_stall,
@@ -267,7 +267,7 @@ def _indices(function: Function) -> range:
     return range(len(function.instructions))
 
 
-def _slow_instruction(context: KernelContext, blame: Blame, rows: Rows) -> tuple[Function, int] | None:
+def _slow_instruction(context: KernelContext, blame: Blame, rows: RowIndices) -> tuple[Function, int] | None:
     """What most of the waiting is due to, where it is something else than the barrier itself."""
     row = heaviest(blame, rows)
     index = int(causes(blame)[row])
@@ -278,7 +278,7 @@ def _slow_instruction(context: KernelContext, blame: Blame, rows: Rows) -> tuple
     return None if is_barrier(function, index) else (function, index)
 
 
-def _slow_side(context: KernelContext, blame: Blame, rows: Rows) -> str:
+def _slow_side(context: KernelContext, blame: Blame, rows: RowIndices) -> str:
     slow = _slow_instruction(context, blame, rows)
     if slow is None:
         return ""
@@ -295,7 +295,7 @@ def _slow_side(context: KernelContext, blame: Blame, rows: Rows) -> str:
 def _barrier_advice(
     context: KernelContext,
     blame: Blame,
-    rows: Rows,
+    rows: RowIndices,
     redundant: tuple[StaticSite, ...],
     trees: tuple[StaticSite, ...],
 ) -> str:
@@ -314,7 +314,7 @@ def _is_one_warp(context: KernelContext) -> bool:
 
 
 def _held(
-    context: KernelContext, blame: Blame, rows: Rows, trees: tuple[StaticSite, ...]
+    context: KernelContext, blame: Blame, rows: RowIndices, trees: tuple[StaticSite, ...]
 ) -> tuple[StaticSite, ...]:
     """The barriers of trees that warps wait at."""
     waited = waited_barriers(context, blame, rows)
@@ -363,7 +363,7 @@ def _tree_match(context: KernelContext, blame: Blame, held: tuple[StaticSite, ..
 
 
 def _adjustments(
-    context: KernelContext, blame: Blame, rows: Rows, *, redundant: bool
+    context: KernelContext, blame: Blame, rows: RowIndices, *, redundant: bool
 ) -> tuple[Adjustment, ...]:
     slow = _slow_instruction(context, blame, rows)
     if slow is not None and is_memory(slow[0].instructions[slow[1]]) and not redundant:

@@ -86,7 +86,7 @@ from gpadvisor.evidence.access_shapes import Lie, access_shape, widest_aligned
 from gpadvisor.evidence.accesses import is_atomic, is_global, is_shared
 from gpadvisor.evidence.addresses import Neighbours, neighbours, step_of_pass, tested_neighbours
 from gpadvisor.evidence.library_code import in_library_loop
-from gpadvisor.evidence.measured import Values, executed_threads, executed_warps, metric
+from gpadvisor.evidence.measured import Floats, executed_threads, executed_warps, metric
 from gpadvisor.evidence.queries import (
     Mask,
     by_place,
@@ -307,7 +307,7 @@ def _aligned(
     return replace(run, widest_bytes=widest_aligned(run, shape, step_of_pass(function, first)))
 
 
-def _per_warp(run: Neighbours, executed: Values, transactions: Values | None) -> float | None:
+def _per_warp(run: Neighbours, executed: Floats, transactions: Floats | None) -> float | None:
     """Transactions, or threads, of one access of the run."""
     indices = list(run.indices)
     warps = float(executed[indices].sum())

@@ -41,7 +41,7 @@ from gpadvisor.sandbox.messages import (
 )
 from gpadvisor.sandbox.processes import adopt_orphans, kill_children, kill_tree
 
-Job: TypeAlias = Callable[[dict[str, Any], Callable[[str], None]], object]
+JobFunction: TypeAlias = Callable[[dict[str, Any], Callable[[str], None]], object]
 
 _UNWIND_SECONDS: Final = 1.0
 _POLL_SECONDS: Final = 0.05
@@ -91,7 +91,7 @@ def _serve(server: _Server, jobs: queue.SimpleQueue[JobRequest | None], text: st
     # What is imported lives as long as the process; going through it again and again costs time.
     gc.set_threshold(200_000, 20, 100)
     module, _, name = text.partition(":")
-    table: Mapping[str, Job] = getattr(import_module(module), name)
+    table: Mapping[str, JobFunction] = getattr(import_module(module), name)
     gc.freeze()
     signal.signal(signal.SIGTERM, _stop)
     server.send(WorkerReady(ready=os.getpid()))
@@ -103,7 +103,7 @@ def _serve(server: _Server, jobs: queue.SimpleQueue[JobRequest | None], text: st
         server.send(_answer(table[request.job], request.arguments, server))
 
 
-def _answer(job: Job, arguments: dict[str, Any], server: _Server) -> JobResult | JobFailure:
+def _answer(job: JobFunction, arguments: dict[str, Any], server: _Server) -> JobResult | JobFailure:
     try:
         return JobResult(result=job(arguments, lambda words: server.send(JobProgress(progress=words))))
     except GpadvisorError as error:

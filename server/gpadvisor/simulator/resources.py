@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from gpadvisor.machine.timing import Range, Timing
+from gpadvisor.machine.timing import CycleRange, Timing
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Pipe
 from gpadvisor.model.machine import MachineModel
 
@@ -55,7 +55,7 @@ class Use:
     unit: Unit
     interval: int  # cycles the pipe, or the unit behind the queue, is busy
     access: Access
-    latency: Range  # of what sets a scoreboard without going to the caches
+    latency: CycleRange  # of what sets a scoreboard without going to the caches
     long: bool  # stalls on it are long_scoreboard
     operation: float  # cycles of L2 for each lane on the same line
 
@@ -122,7 +122,7 @@ def _access(instruction: Instruction) -> Access:
     return Access.VARIABLE if info.variable_latency else Access.NONE
 
 
-def _latency(instruction: Instruction, access: Access, timing: Timing, machine: MachineModel) -> Range:
+def _latency(instruction: Instruction, access: Access, timing: Timing, machine: MachineModel) -> CycleRange:
     info = instruction.info
     if access in {Access.SHARED_LOAD, Access.SHARED_STORE}:
         return timing.shared_cycles
@@ -132,7 +132,7 @@ def _latency(instruction: Instruction, access: Access, timing: Timing, machine: 
         return timing.texture_cycles
     if info.space is MemorySpace.CONSTANT:
         return timing.constant_cycles
-    by_class: dict[OpcodeClass, Range] = {
+    by_class: dict[OpcodeClass, CycleRange] = {
         OpcodeClass.SHUFFLE: timing.shuffle_cycles,
         OpcodeClass.SPECIAL_REGISTER: timing.special_register_cycles,
         OpcodeClass.TRANSCENDENTAL: timing.xu_cycles,

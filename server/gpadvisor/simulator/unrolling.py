@@ -27,7 +27,7 @@ PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PRED
 _INNER: Final = "loop"
 _MOST: Final = 2 / 3
 
-Place: TypeAlias = tuple[object, str]  # line with its inline chain, opcode
+LineOpcode: TypeAlias = tuple[object, str]  # line with its inline chain, opcode
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +209,13 @@ def _copies(function: Function, loops: list[Loop]) -> dict[LoopId, int]:
     return result
 
 
-def _work(function: Function, loop: Loop) -> Counter[Place]:
+def _work(function: Function, loop: Loop) -> Counter[LineOpcode]:
     """Instructions of a loop by line and opcode; a loop inside it is one piece of work."""
     counts = _work_of(function, [block for block in loop.blocks if function.loop_of[block] == loop.id])
     return counts + Counter(_inner_loops(function, loop))
 
 
-def _inner_loops(function: Function, loop: Loop) -> dict[Place, int]:
+def _inner_loops(function: Function, loop: Loop) -> dict[LineOpcode, int]:
     """How often each loop of the source stands inside another: once for its unrolled part and its rest."""
     sizes: dict[object, Counter[int]] = {}
     for inner in function.loops:
@@ -228,8 +228,8 @@ def _inner_loops(function: Function, loop: Loop) -> dict[Place, int]:
     }
 
 
-def _work_of(function: Function, blocks: Sequence[BlockId]) -> Counter[Place]:
-    counts: Counter[Place] = Counter()
+def _work_of(function: Function, blocks: Sequence[BlockId]) -> Counter[LineOpcode]:
+    counts: Counter[LineOpcode] = Counter()
     for block in blocks:
         for index in range(function.blocks[block].start, function.blocks[block].end):
             instruction, entry = function.instructions[index], function.lines[index]
@@ -245,7 +245,7 @@ def _place(entry: LineEntry) -> object:
     return (entry.location.file, entry.location.line, entry.inline)
 
 
-def _repeats(function: Function, loop: Loop, work: Counter[Place]) -> int:
+def _repeats(function: Function, loop: Loop, work: Counter[LineOpcode]) -> int:
     """Copies in the only loop: its counter's step if most of the work fits it, else a divisor of all."""
     inner = [count for (_, opcode), count in work.items() if opcode == _INNER]
     if inner:
@@ -255,7 +255,7 @@ def _repeats(function: Function, loop: Loop, work: Counter[Place]) -> int:
     return _counted_copies(function, loop, work) or gcd(*work.values(), _step(function, loop) or 0)
 
 
-def _counted_copies(function: Function, loop: Loop, work: Counter[Place]) -> int | None:
+def _counted_copies(function: Function, loop: Loop, work: Counter[LineOpcode]) -> int | None:
     """The step of a loop's counter, where most of the work stands in it as often or a multiple of that."""
     step = abs(_step(function, loop) or 0)
     if step < 2 or len(work) < 2:

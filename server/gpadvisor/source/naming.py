@@ -17,14 +17,14 @@ from gpadvisor.source.facts import HASH_SUFFIXES, SourceFacts, Token
 _SHOWN: Final = 4
 _LINES: Final = 8
 
-Sources: TypeAlias = Callable[[str], SourceFacts | None]
+FactsByPath: TypeAlias = Callable[[str], SourceFacts | None]
 """The facts of a source by the path that the advice uses; None where there are none."""
-Naming: TypeAlias = Callable[[Suggestion, Sources], str]
+Naming: TypeAlias = Callable[[Suggestion, FactsByPath], str]
 """The sentence that a source adds to a suggestion; empty where it has nothing to say."""
 
 
 def name_source_tokens(
-    kernels: Sequence[KernelAdvice], sources: Sources, rules: Mapping[str, Naming]
+    kernels: Sequence[KernelAdvice], sources: FactsByPath, rules: Mapping[str, Naming]
 ) -> tuple[KernelAdvice, ...]:
     """The kernels with a sentence added to each suggestion that the source has something to say about.
 
@@ -54,7 +54,7 @@ def files_asked_about(kernels: Sequence[KernelAdvice], rules: Mapping[str, Namin
     return {path for path in paths if not path.lower().endswith(HASH_SUFFIXES)}
 
 
-def _named(suggestion: Suggestion, source: Sources, rules: Mapping[str, Naming]) -> Suggestion:
+def _named(suggestion: Suggestion, source: FactsByPath, rules: Mapping[str, Naming]) -> Suggestion:
     ask = rules.get(suggestion.code)
     sentence = "" if ask is None else ask(suggestion, source)
     if not sentence:
@@ -87,7 +87,7 @@ def _opcodes(suggestion: Suggestion) -> set[str]:
     return {part for code in ends if code is not None for part in code.opcode.split(".")}
 
 
-def name_arithmetic(suggestion: Suggestion, source: Sources) -> str:
+def name_arithmetic(suggestion: Suggestion, source: FactsByPath) -> str:
     """Strength reduction: the double literals and divisions on the lines of the hotspots."""
     opcodes = _opcodes(suggestion)
     parts = []
@@ -101,7 +101,7 @@ def name_arithmetic(suggestion: Suggestion, source: Sources) -> str:
 
 
 def _tokens(
-    suggestion: Suggestion, source: Sources, query: Callable[[SourceFacts], tuple[Token, ...]]
+    suggestion: Suggestion, source: FactsByPath, query: Callable[[SourceFacts], tuple[Token, ...]]
 ) -> list[str]:
     described = []
     for place in _places(suggestion):
@@ -122,7 +122,7 @@ def _list(singular: str, several: str, names: Sequence[str]) -> str:
     return f"The source has the {singular if len(names) == 1 else several} {', '.join(names[:_SHOWN])}{more}."
 
 
-def name_pragma(suggestion: Suggestion, source: Sources) -> str:
+def name_pragma(suggestion: Suggestion, source: FactsByPath) -> str:
     """Loop unrolling: what the loop's pragma says already."""
     place = suggestion.scope.location
     facts = None if place is None or suggestion.scope.kind is not ScopeKind.LOOP else source(place.file)
@@ -134,7 +134,7 @@ def name_pragma(suggestion: Suggestion, source: Sources) -> str:
     return f"The loop has #pragma unroll {loop.unroll}".rstrip() + " already."
 
 
-def name_pointers(suggestion: Suggestion, source: Sources) -> str:
+def name_pointers(suggestion: Suggestion, source: FactsByPath) -> str:
     """Code reordering: pointers that the compiler must assume to overlap, where the advice is about them."""
     if Remedy.RESTRICT not in suggestion.remedies:
         return ""
@@ -147,7 +147,7 @@ def name_pointers(suggestion: Suggestion, source: Sources) -> str:
     return ""
 
 
-def name_launch(suggestion: Suggestion, source: Sources) -> str:
+def name_launch(suggestion: Suggestion, source: FactsByPath) -> str:
     """Thread and block increase: where the launch is written, and the launch bounds that are there."""
     place = suggestion.scope.location
     facts = None if place is None else source(place.file)
@@ -168,7 +168,7 @@ def name_launch(suggestion: Suggestion, source: Sources) -> str:
     return " ".join(parts)
 
 
-def name_parameter(suggestion: Suggestion, source: Sources) -> str:
+def name_parameter(suggestion: Suggestion, source: FactsByPath) -> str:
     """Register reuse: the type of the parameter that is copied, where one alone can be."""
     place = suggestion.scope.location
     facts = None if place is None else source(place.file)
@@ -183,7 +183,7 @@ _NUMBER: Final = re.compile(r"\b(?:bool|char|short|int|long|unsigned|float|doubl
 """A type that holds no array."""
 
 
-def name_tile(suggestion: Suggestion, source: Sources) -> str:
+def name_tile(suggestion: Suggestion, source: FactsByPath) -> str:
     """Data reuse: the constant that several results per thread take apart, where block and tile share one."""
     place = suggestion.scope.location
     facts = None if place is None else source(place.file)

@@ -41,8 +41,8 @@ from gpadvisor.model.stalls import StallClass, StallReason
 from gpadvisor.sandbox.codec import from_json, to_json
 from gpadvisor.store.possible import possible
 
-Document: TypeAlias = dict[str, Any]
-Columns: TypeAlias = dict[str, NDArray[Any]]
+JsonObject: TypeAlias = dict[str, Any]
+ColumnArrays: TypeAlias = dict[str, NDArray[Any]]
 
 MAX_SAMPLES: Final = 1 << 53
 MAX_EXECUTED: Final = 1 << 60
@@ -97,8 +97,8 @@ class StoredSource:
 class Parts:
     """A profile as plain data; ``blobs`` of each kind are keyed by sha256."""
 
-    document: Document
-    tables: Mapping[str, Columns]
+    document: JsonObject
+    tables: Mapping[str, ColumnArrays]
     blobs: Mapping[str, Mapping[str, bytes]]
 
 
@@ -158,7 +158,7 @@ def take_apart(profile: Profile) -> Parts:
     )
 
 
-def _kernel_document(kernel: KernelProfile) -> Document:
+def _kernel_document(kernel: KernelProfile) -> JsonObject:
     return {
         "launch": to_json(kernel.launch),
         "device": to_json(kernel.device),
@@ -183,7 +183,7 @@ def _stored_source(key: str, source: SourceText) -> StoredSource:
     return StoredSource(key=key, path=source.path, sha256=source.sha256, text=text)
 
 
-def _problem_documents(problems: Sequence[Problem]) -> list[Document]:
+def _problem_documents(problems: Sequence[Problem]) -> list[JsonObject]:
     return [{"code": problem.code.value, "message": str(problem.message)} for problem in problems]
 
 
@@ -209,10 +209,10 @@ def _metric_columns(kernel: KernelProfile) -> tuple[NDArray[Any], ...]:
     )
 
 
-def _gather(names: tuple[str, ...], per_kernel: list[tuple[NDArray[Any], ...]]) -> Columns:
+def _gather(names: tuple[str, ...], per_kernel: list[tuple[NDArray[Any], ...]]) -> ColumnArrays:
     """Concatenate the columns of all launches, with the launch in front."""
     filled = [(index, columns) for index, columns in enumerate(per_kernel) if columns]
-    result: Columns = {}
+    result: ColumnArrays = {}
     for position, name in enumerate(names):
         pieces = [
             np.full(len(columns[0]), index, np.uint32) if position == 0 else columns[position - 1]
@@ -260,9 +260,9 @@ def _profile(parts: Parts) -> Profile:
     )
 
 
-def _checked_table(name: str, columns: Columns, launches: int) -> Columns:
+def _checked_table(name: str, columns: ColumnArrays, launches: int) -> ColumnArrays:
     """The columns of one table with their types; the rows grouped by launch, in order."""
-    result: Columns = {}
+    result: ColumnArrays = {}
     for column in TABLES[name]:
         values = columns[column]
         if values.dtype != np.dtype(TYPES[column]):
@@ -281,11 +281,11 @@ def _rows_by_launch(launch: NDArray[Any], launches: int) -> list[slice]:
     return [slice(int(bounds[index]), int(bounds[index + 1])) for index in range(launches)]
 
 
-def _cut(table: Columns, rows: slice) -> Columns:
+def _cut(table: ColumnArrays, rows: slice) -> ColumnArrays:
     return {name: values[rows].copy() for name, values in table.items() if name != "launch"}
 
 
-def _kernel(document: Document, tables: Mapping[str, Columns]) -> KernelProfile:
+def _kernel(document: JsonObject, tables: Mapping[str, ColumnArrays]) -> KernelProfile:
     sections = from_json(document["sections"], tuple[str, ...])
     reasons = tuple(
         StallReason(*entry) for entry in from_json(document["reasons"], list[tuple[str, StallClass, str]])
@@ -322,7 +322,7 @@ def _kernel(document: Document, tables: Mapping[str, Columns]) -> KernelProfile:
     return possible(kernel)
 
 
-def _pc_metrics(names: list[str], columns: Columns) -> dict[str, PcMetric]:
+def _pc_metrics(names: list[str], columns: ColumnArrays) -> dict[str, PcMetric]:
     metric = columns["metric"].astype(np.int64)
     if len(metric) and (int(metric.max()) >= len(names) or (np.diff(metric) < 0).any()):
         raise _broken("per-instruction metrics are not listed, or out of order")
@@ -345,7 +345,7 @@ def _launch_paths(document: object) -> tuple[LaunchPath, ...]:
     return paths
 
 
-def _problems(documents: Sequence[Document]) -> tuple[Problem, ...]:
+def _problems(documents: Sequence[JsonObject]) -> tuple[Problem, ...]:
     return tuple(
         Problem(from_json(problem["code"], ProblemCode), from_json(problem["message"], str))
         for problem in documents

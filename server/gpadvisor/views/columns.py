@@ -16,7 +16,7 @@ from gpadvisor.model.instruction import Instruction
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 
-Values = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 # The name of today, then that of Nsight Compute 2020.
 _SECTORS: Final = ("memory_l2_theoretical_sectors_global", "memory_l2_sectors_global")
@@ -34,16 +34,16 @@ class Columns:
 
     program: Program
     starts: tuple[int, ...]  # row of the first instruction of each function
-    warps: Values
-    threads: Values | None  # lanes that are not off by divergence
-    true: Values | None  # of those, the ones with a true predicate
-    samples: Values
-    sectors: Values | None  # of global memory
-    fewest_sectors: Values | None
-    local: Values | None  # sectors of local memory
-    tags: Values | None
-    wavefronts: Values | None  # of shared memory
-    fewest_wavefronts: Values | None
+    warps: Floats
+    threads: Floats | None  # lanes that are not off by divergence
+    true: Floats | None  # of those, the ones with a true predicate
+    samples: Floats
+    sectors: Floats | None  # of global memory
+    fewest_sectors: Floats | None
+    local: Floats | None  # sectors of local memory
+    tags: Floats | None
+    wavefronts: Floats | None  # of shared memory
+    fewest_wavefronts: Floats | None
 
     def rows(self) -> Iterator[tuple[int, Function, int, Instruction]]:
         """Row, function, index in it, and instruction."""
@@ -59,7 +59,7 @@ def columns(program: Program, profile: KernelProfile) -> Columns | None:
         return None
     sizes = [len(function.instructions) for function in functions]
 
-    def joined(names: tuple[str, ...]) -> Values | None:
+    def joined(names: tuple[str, ...]) -> Floats | None:
         name = next((name for name in names if name in profile.pc_metrics), None)
         if name is None:
             return None
@@ -89,12 +89,12 @@ def columns(program: Program, profile: KernelProfile) -> Columns | None:
     )
 
 
-def _all(parts: list[Values | None]) -> Values | None:
+def _all(parts: list[Floats | None]) -> Floats | None:
     present = [part for part in parts if part is not None]
     return np.concatenate(present) if len(present) == len(parts) else None
 
 
-def _sampled(profile: KernelProfile, function: Function) -> Values:
+def _sampled(profile: KernelProfile, function: Function) -> Floats:
     """Samples of each instruction of a function."""
     result = np.zeros(len(function.instructions))
     if function.section in profile.sections:

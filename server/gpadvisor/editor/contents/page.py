@@ -42,7 +42,7 @@ from gpadvisor.views.tree.model import TreeView
 
 SCHEMA: Final = "gpadvisor.page/1"
 _NONE: Final = -1
-Shown = TypeVar("Shown")
+ShownT = TypeVar("ShownT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +201,9 @@ def _kernel(
     )
 
 
-def _view(kernel: AdvisedKernel, show: Callable[[AdvisedKernel], Shown], missing: list[str]) -> Shown | None:
+def _view(
+    kernel: AdvisedKernel, show: Callable[[AdvisedKernel], ShownT], missing: list[str]
+) -> ShownT | None:
     try:
         return show(kernel)
     except ProfileMismatchError as error:

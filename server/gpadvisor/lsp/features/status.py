@@ -19,10 +19,10 @@ from gpadvisor.editor.show.status import (
 from gpadvisor.editor.show.words import EVIDENCE_WORDS
 from gpadvisor.lsp import protocol
 from gpadvisor.lsp.layers import Entry
-from gpadvisor.lsp.protocol import NextStep, State, StatusParams
+from gpadvisor.lsp.protocol import NextStep, StatusParams, StatusState
 from gpadvisor.lsp.snapshot import PROFILE, Snapshot, View
 
-_BARS: Final[dict[State, str]] = {
+_BARS: Final[dict[StatusState, str]] = {
     "disabled": "GPA: off",
     "untrusted": "GPA: restricted",
     "busy": "GPA: analysing",
@@ -42,7 +42,7 @@ _SETTINGS: Final = NextStep(
 _PROBLEMS: Final = NextStep(title="Show Problems", command=protocol.CLIENT_PROBLEMS, argument=None)
 _FINDINGS: Final = NextStep(title="Show Findings", command=protocol.CLIENT_FINDINGS, argument=None)
 _NUMBERS: Final = (_IMPORT, _PROFILE, _MODEL)
-_NEXT: Final[dict[State, tuple[NextStep, ...]]] = {
+_NEXT: Final[dict[StatusState, tuple[NextStep, ...]]] = {
     "idle": (NextStep(title="Select Kernel", command=protocol.CLIENT_SELECT_KERNEL, argument=None), _IMPORT),
     "stale": (_PROFILE, _IMPORT),
     "busy": (NextStep(title="Stop", command=protocol.CLIENT_CANCEL, argument=None),),
@@ -117,7 +117,7 @@ def _profiles(snapshot: Snapshot, path: str) -> Iterator[Entry]:
     return (entry for entry in snapshot.entries.values() if entry.key.startswith(key))
 
 
-def _state(snapshot: Snapshot, path: str, *, stale: float, has_layer: bool, failed: bool) -> State:
+def _state(snapshot: Snapshot, path: str, *, stale: float, has_layer: bool, failed: bool) -> StatusState:
     if not snapshot.settings_of(path).enable:
         return "disabled"
     if not snapshot.may_read(path):
@@ -131,7 +131,9 @@ def _state(snapshot: Snapshot, path: str, *, stale: float, has_layer: bool, fail
     return "noKernel" if path in snapshot.without_kernels else "noProfile"
 
 
-def _bar(state: State, words: str | None, *, compiles: bool, profiles: bool, elsewhere: str | None) -> str:
+def _bar(
+    state: StatusState, words: str | None, *, compiles: bool, profiles: bool, elsewhere: str | None
+) -> str:
     """``words`` are of the layer, ``elsewhere`` of what profiles of the folder say of other files."""
     if state == "error" and not compiles:
         sentence = _NOT_COMPILED
@@ -142,7 +144,7 @@ def _bar(state: State, words: str | None, *, compiles: bool, profiles: bool, els
     return f"{sentence}; {elsewhere}" if elsewhere and state != "busy" else sentence
 
 
-def _next(state: State, *, is_profile: bool, compiles: bool, elsewhere: bool) -> list[NextStep]:
+def _next(state: StatusState, *, is_profile: bool, compiles: bool, elsewhere: bool) -> list[NextStep]:
     steps = _NUMBERS if state == "idle" and not is_profile else _NEXT[state]
     problems = [_PROBLEMS] if state == "error" and not compiles else []
     findings = [_FINDINGS] if elsewhere and state in {"error", "noProfile", "noKernel"} else []

@@ -16,7 +16,7 @@ from gpadvisor.sandbox.children import call
 from gpadvisor.sandbox.codec import from_bytes, to_bytes
 from gpadvisor.source.facts import SourceFacts
 
-Source: TypeAlias = tuple[str, str]
+PathText: TypeAlias = tuple[str, str]
 """Path and text: a file may be asked about as it was profiled and as it is now."""
 
 _FACTS: Final = "gpadvisor.source.reading:answer"
@@ -27,11 +27,11 @@ _AHEAD_BYTES: Final = 1 << 20
 
 
 def read_source_facts(
-    sources: Collection[Source],
+    sources: Collection[PathText],
     *,
     timeout_seconds: float = _TIMEOUT_SECONDS,
     memory_bytes: int = _MEMORY_BYTES,
-) -> tuple[Mapping[Source, SourceFacts], tuple[Problem, ...]]:
+) -> tuple[Mapping[PathText, SourceFacts], tuple[Problem, ...]]:
     """The facts of each source; none, and a problem, where the process that parses them fails."""
     begun = {source: _begun.pop((Path(source[0]).suffix, source[1]), None) for source in sorted(sources)}
     source_facts = {source: read for source, future in begun.items() if future and (read := future.result())}
@@ -50,7 +50,9 @@ def read_source_facts(
     return {**source_facts, **facts}, ()
 
 
-_begun: dict[Source, Future[SourceFacts | None]] = {}  # by suffix and text; the last one alone is waited for
+_begun: dict[
+    PathText, Future[SourceFacts | None]
+] = {}  # by suffix and text; the last one alone is waited for
 
 
 def begin_reading(path: Path) -> None:
@@ -66,7 +68,7 @@ def begin_reading(path: Path) -> None:
         threading.Thread(target=_read_ahead, args=((path.name, text), future), daemon=True).start()
 
 
-def _read_ahead(source: Source, future: Future[SourceFacts | None]) -> None:
+def _read_ahead(source: PathText, future: Future[SourceFacts | None]) -> None:
     try:
         (facts,) = _checked([source], ask_parser(_FACTS, [source]))
         future.set_result(facts)
@@ -76,7 +78,7 @@ def _read_ahead(source: Source, future: Future[SourceFacts | None]) -> None:
 
 def ask_parser(
     entry: str,
-    inputs: list[Source],
+    inputs: list[PathText],
     timeout_seconds: float = _TIMEOUT_SECONDS,
     memory_bytes: int = _MEMORY_BYTES,
     cancelled: Callable[[], bool] | None = None,
@@ -96,13 +98,13 @@ def ask_parser(
     )
 
 
-def _checked(inputs: list[Source], answer: bytes) -> list[SourceFacts]:
+def _checked(inputs: list[PathText], answer: bytes) -> list[SourceFacts]:
     """The facts in an answer; ValueError where it is none."""
     read = from_bytes(answer, list[SourceFacts])
     return [facts.of_text(text.count("\n") + 1) for facts, (_, text) in zip(read, inputs, strict=True)]
 
 
-def _problem(inputs: list[Source], event: str) -> Problem:
+def _problem(inputs: list[PathText], event: str) -> Problem:
     paths = sorted({path for path, _ in inputs})
     excerpt = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
     return Problem(

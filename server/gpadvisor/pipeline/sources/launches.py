@@ -13,7 +13,7 @@ from typing import Final
 from gpadvisor.cubin import demangle
 from gpadvisor.errors import SettingsError, ToolError
 from gpadvisor.pipeline.launches import StatedArgument, StatedLaunch, stated_argument
-from gpadvisor.pipeline.sources.facts import Source, ask_parser
+from gpadvisor.pipeline.sources.facts import PathText, ask_parser
 from gpadvisor.pipeline.sources.local import read_source
 from gpadvisor.sandbox.codec import from_bytes
 from gpadvisor.source.launch_sites import LaunchSite, LaunchSites
@@ -89,7 +89,7 @@ def _qualified(kernel: str) -> str:
     return name.partition("(")[0].partition("<")[0].rpartition(" ")[2]
 
 
-def _texts(path: Path) -> Iterator[Source]:
+def _texts(path: Path) -> Iterator[PathText]:
     """A source and the files of the project that it includes, each once."""
     pending, paths = [path.resolve()], set[Path]()
     while pending and len(paths) < _MAX_TEXTS:

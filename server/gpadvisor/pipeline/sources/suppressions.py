@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gpadvisor.pipeline.sources.facts import Source
+from gpadvisor.pipeline.sources.facts import PathText
 from gpadvisor.pipeline.sources.lookup import FoundSources
 from gpadvisor.source.facts import HASH_SUFFIXES, MARKER, SourceFacts, SuppressionComment
 from gpadvisor.source.line_map import line_keys, match_in_order, match_moved, split_lines
 
 
 def comments_as_profiled(
-    sources: FoundSources, facts: Mapping[Source, SourceFacts]
+    sources: FoundSources, facts: Mapping[PathText, SourceFacts]
 ) -> dict[str, tuple[SuppressionComment, ...]]:
     """Suppression comments by file, with the lines that they cover in the text that was profiled."""
     comments: dict[str, tuple[SuppressionComment, ...]] = {}

@@ -27,7 +27,7 @@ MAX_REASONS: Final = 255
 CUPTI_COUNTS: Final = frozenset(("smsp__pcsamp_sample_count", "smsp__pcsamp_samples_data_dropped"))
 CUPTI_COUNT: Final = -2
 """In place of a reason's number."""
-Meaning: TypeAlias = Mapping[int, Mapping[int, tuple[int, bool]]]
+ReasonsByNumber: TypeAlias = Mapping[int, Mapping[int, tuple[int, bool]]]
 """By context and CUPTI's index: the number of the reason, and whether nothing was issued."""
 
 
@@ -73,7 +73,7 @@ def sampled_places(process: Process) -> Iterator[tuple[SamplePlace, NDArray[np.v
             begin = end
 
 
-def own_reasons(process: Process) -> tuple[tuple[StallReason, ...], Meaning]:
+def own_reasons(process: Process) -> tuple[tuple[StallReason, ...], ReasonsByNumber]:
     """The stall reasons of a process, and what each of CUPTI's indexes is, which differ by kind of GPU."""
     names: dict[str, int] = {}
     meaning: dict[int, dict[int, tuple[int, bool]]] = {}
@@ -122,7 +122,7 @@ class Placed:
     beyond: int  # latency samples without a sample
 
 
-def place_samples(kernel: str, rows: Rows, cubin: Cubin | None, meaning: Meaning) -> Placed:
+def place_samples(kernel: str, rows: Rows, cubin: Cubin | None, meaning: ReasonsByNumber) -> Placed:
     """Columns of one group, the kernel's own section first.
 
     Raises:

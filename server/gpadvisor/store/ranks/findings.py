@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpadvisor.model.figures import percentage
 from gpadvisor.model.problem import ProblemCode
-from gpadvisor.store.parts import Columns, Document
+from gpadvisor.store.parts import ColumnArrays, JsonObject
 from gpadvisor.store.ranks.members import By, Member
 from gpadvisor.store.ranks.outliers import FEWEST, SLOWER, imbalance, slow_kernels, slow_ranks
 
@@ -19,7 +19,7 @@ _NAMED: Final = 3
 
 
 def times_by_rank(
-    times: Columns, members: Sequence[Member], kernels: int, by: By
+    times: ColumnArrays, members: Sequence[Member], kernels: int, by: By
 ) -> tuple[list[str], NDArray[np.float64]]:
     """Names of what is compared, and the time of each kernel (row) on each of them, NaN where there is none.
 
@@ -52,7 +52,7 @@ def slowest_rank(
 
 def findings(
     matrix: NDArray[np.float64], labels: Sequence[str], names: Sequence[str], by: By
-) -> tuple[list[Document], dict[int, list[Document]]]:
+) -> tuple[list[JsonObject], dict[int, list[JsonObject]]]:
     """Problems of the run, and of kernels by number.
 
     Args:
@@ -65,7 +65,7 @@ def findings(
         return [], {}
     factors, slow = slow_ranks(matrix)
     problems = [_everywhere(factors, slow, labels, by)] if slow else []
-    by_kernel: dict[int, list[Document]] = {}
+    by_kernel: dict[int, list[JsonObject]] = {}
     for outlier in slow_kernels(matrix, factors):
         text = (
             f"{names[outlier.kernel]} takes {outlier.times:.1f}x its median on"
@@ -105,7 +105,9 @@ def _labels(members: Sequence[Member], by: By) -> tuple[list[str], NDArray[np.in
     return labels, np.array([position[label] for label in texts], np.intp)
 
 
-def _everywhere(factors: NDArray[np.float64], slow: Sequence[int], labels: Sequence[str], by: By) -> Document:
+def _everywhere(
+    factors: NDArray[np.float64], slow: Sequence[int], labels: Sequence[str], by: By
+) -> JsonObject:
     more = 100 * (float(factors[slow[0]]) / float(np.median(factors)) - 1)
     look = "node" if by is not By.NAME else "machine"
     return _problem(
@@ -131,5 +133,5 @@ def _plural(number: int, by: By) -> str:
     return f"{number:,} {_word(by)}s"
 
 
-def _problem(text: str) -> Document:
+def _problem(text: str) -> JsonObject:
     return {"code": ProblemCode.SLOW_RANKS.value, "message": text}

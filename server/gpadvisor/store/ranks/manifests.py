@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from gpadvisor.errors import ProfileFormatError
-from gpadvisor.store.parts import TABLES, TYPES, Document, Parts, put_together
+from gpadvisor.store.parts import TABLES, TYPES, JsonObject, Parts, put_together
 
 _VALUES: Final = ("collector", "collector_version", "command", "host")
 
@@ -22,13 +22,15 @@ class Told:
 
     values: dict[str, set[str | None]] = field(default_factory=lambda: {name: set() for name in _VALUES})
     created: str | None = None  # the first
-    problems: dict[str, Document] = field(default_factory=dict)  # by code, of each the first in the alphabet
-    sources: dict[str, Document] = field(default_factory=dict)  # by path
-    lines: dict[tuple[str, str], Document] = field(default_factory=dict)
+    problems: dict[str, JsonObject] = field(
+        default_factory=dict
+    )  # by code, of each the first in the alphabet
+    sources: dict[str, JsonObject] = field(default_factory=dict)  # by path
+    lines: dict[tuple[str, str], JsonObject] = field(default_factory=dict)
     timelines: int = 0  # profiles that have one
     alike: dict[Any, Any] = field(default_factory=dict)  # what many have, each once
 
-    def note(self, manifest: Document) -> None:
+    def note(self, manifest: JsonObject) -> None:
         """Add one that was checked."""
         profile = manifest["profile"]
         for name, values in self.values.items():
@@ -54,12 +56,14 @@ class Told:
         return self.alike.setdefault(value, value)
 
 
-def _first(known: dict[Any, Document], key: Any, entry: Document, order: Callable[[Document], str]) -> None:
+def _first(
+    known: dict[Any, JsonObject], key: Any, entry: JsonObject, order: Callable[[JsonObject], str]
+) -> None:
     """The same whatever the order is in which they come."""
     known[key] = min(known.get(key, entry), entry, key=order)
 
 
-def check_manifest(manifest: Document, names: Sequence[str]) -> None:
+def check_manifest(manifest: JsonObject, names: Sequence[str]) -> None:
     """ProfileFormatError where it is not what a snapshot's says; its tables are looked at elsewhere."""
     texts = {name.partition("/")[2]: b"" for name in names if name.startswith("sources/")}
     nothing = {

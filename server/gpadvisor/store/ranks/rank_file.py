@@ -11,7 +11,7 @@ from typing import Final
 
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.files import open_file
-from gpadvisor.store.parts import Document
+from gpadvisor.store.parts import JsonObject
 from gpadvisor.store.ranks import direct
 from gpadvisor.store.ranks.members import Member
 from gpadvisor.store.snapshot import CELLS_TABLE, opened
@@ -30,7 +30,7 @@ class RankFile:
     path: str
     name: str  # as given
     members: tuple[Member, ...]
-    kept: Document | None  # what a sum of others says of its kernels
+    kept: JsonObject | None  # what a sum of others says of its kernels
     blobs: tuple[str, ...]  # members that are binaries, listings and sources
     places: bytes | None  # of the tables, for `stored`; None where they cannot be read without unpacking
 

@@ -17,7 +17,7 @@ from gpadvisor.errors import ProfileFormatError
 from gpadvisor.files import open_file
 from gpadvisor.model.profile import adds_up
 from gpadvisor.store.formats import ProfileKind, kind_of
-from gpadvisor.store.parts import MAX_EXECUTED, MAX_SAMPLES, Document
+from gpadvisor.store.parts import MAX_EXECUTED, MAX_SAMPLES, JsonObject
 from gpadvisor.store.ranks import direct
 from gpadvisor.store.ranks.blobs import KINDS, new_blobs
 from gpadvisor.store.ranks.kernels import Kernels
@@ -340,7 +340,7 @@ def _add_kept(reading: Reading, kernels: Kernels, batch: Sequence[RankFile]) -> 
     _check_names(connection, kernels)
 
 
-def _numbers(connection: Any, kernels: Kernels, kept: Document, launches: Path) -> dict[int, int]:
+def _numbers(connection: Any, kernels: Kernels, kept: JsonObject, launches: Path) -> dict[int, int]:
     rows = connection.execute(
         'SELECT launch, "binary", kernel, arch, device, evidence, interval_cycles, demangled,'
         f" sections, reasons FROM read_parquet({_literal(launches)}) ORDER BY launch"

@@ -21,7 +21,7 @@ from gpadvisor.model.profile import (
     SLOWEST_SHARE,
     adds_up,
 )
-from gpadvisor.store.parts import Columns, Document, Parts, put_together
+from gpadvisor.store.parts import ColumnArrays, JsonObject, Parts, put_together
 from gpadvisor.store.ranks.findings import findings, slowest_rank, times_by_rank
 from gpadvisor.store.ranks.kernels import SummedKernel
 from gpadvisor.store.ranks.manifests import Told
@@ -47,7 +47,7 @@ def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
     _renumber(connection, order)
     ordered = [reading.kernels.found[k] for k in order]
     configurations = _documents(connection, "SELECT * FROM kept_out_launches")
-    times: Columns = connection.execute("SELECT k, rank, time_ns FROM sum_times").fetchnumpy()
+    times: ColumnArrays = connection.execute("SELECT k, rank, time_ns FROM sum_times").fetchnumpy()
     kernels = [
         _kernel(index, kernel, [row for row in configurations if row["k"] == index])
         for index, kernel in enumerate(ordered)
@@ -98,8 +98,8 @@ def summed(reading: Reading, members: Sequence[Member], by: By) -> bytes:
 
 
 def _compare(
-    kernels: Sequence[Document], times: Columns, members: Sequence[Member], by: By, *, is_one: bool
-) -> list[Document]:
+    kernels: Sequence[JsonObject], times: ColumnArrays, members: Sequence[Member], by: By, *, is_one: bool
+) -> list[JsonObject]:
     """What ranks differ in, of the run; what is of a kernel is added to it.
 
     Of several programs no rank is the slowest.
@@ -140,12 +140,12 @@ def _renumber(connection: Any, order: Sequence[int]) -> None:
         connection.execute(f"CREATE TEMP VIEW kept_out_{name} AS {query}")
 
 
-def _documents(connection: Any, query: str) -> list[Document]:
+def _documents(connection: Any, query: str) -> list[JsonObject]:
     result: dict[str, NDArray[Any]] = connection.execute(query).fetchnumpy()
     return row_documents(result)
 
 
-def _kernel(index: int, summed_kernel: SummedKernel, rows: Sequence[Document]) -> Document:
+def _kernel(index: int, summed_kernel: SummedKernel, rows: Sequence[JsonObject]) -> JsonObject:
     """The launch of a kernel's commonest configuration by time, with the sums over all of them."""
     main = max(rows, key=lambda row: (row["time_ns"] or 0.0, row["launches"]))
     launches = sum(row["launches"] for row in rows)
@@ -197,12 +197,12 @@ def _kernel(index: int, summed_kernel: SummedKernel, rows: Sequence[Document]) -
     return kernel
 
 
-def _launches(connection: Any, kernels: Sequence[Document]) -> None:
+def _launches(connection: Any, kernels: Sequence[JsonObject]) -> None:
     for k, launches in connection.execute("SELECT k, sum(launches) FROM sum_times GROUP BY k").fetchall():
         kernels[k]["metrics"][LAUNCHES] = int(launches)
 
 
-def _metrics(connection: Any, kernels: Sequence[Document]) -> None:
+def _metrics(connection: Any, kernels: Sequence[JsonObject]) -> None:
     """Counts are added up; rates are means by time; what some launches lack is the longest's."""
     launches = dict(connection.execute("SELECT k, sum(launches) FROM sum_launches GROUP BY k").fetchall())
     for row in _documents(connection, "SELECT * FROM kept_out_metrics"):
@@ -221,7 +221,7 @@ def _metrics(connection: Any, kernels: Sequence[Document]) -> None:
             metrics[name] = row["weighted"] / row["weight"] if row["weight"] else row["total"] / row["found"]
 
 
-def _profile(reading: Reading, members: Sequence[Member]) -> Document:
+def _profile(reading: Reading, members: Sequence[Member]) -> JsonObject:
     names = hashlib.sha256()
     for member in members:
         names.update(json.dumps([member.rank, member.name, member.node]).encode())
@@ -236,7 +236,7 @@ def _profile(reading: Reading, members: Sequence[Member]) -> Document:
     }
 
 
-def _sum(members: Sequence[Member], by: By, reading: Reading) -> Document:
+def _sum(members: Sequence[Member], by: By, reading: Reading) -> JsonObject:
     ranks = [member.rank for member in members]
     text = (
         f"{len(members):,} profiles"
@@ -257,7 +257,7 @@ def _sum(members: Sequence[Member], by: By, reading: Reading) -> Document:
     }
 
 
-def _mixed(reading: Reading, kernels: Sequence[Document]) -> list[Document]:
+def _mixed(reading: Reading, kernels: Sequence[JsonObject]) -> list[JsonObject]:
     """Several programs, builds or devices in one sum."""
     commands = sorted({command or "" for command in reading.told.values["command"]} - {""})
     devices = sorted({kernel["device"]["name"] or kernel["device"]["arch"] for kernel in kernels})
@@ -280,7 +280,7 @@ def _mixed(reading: Reading, kernels: Sequence[Document]) -> list[Document]:
     ]
 
 
-def _programs(connection: Any, kernels: Sequence[Document]) -> int:
+def _programs(connection: Any, kernels: Sequence[JsonObject]) -> int:
     """How many groups of profiles there are of which none has a kernel's name of another."""
     together = connection.execute(
         "SELECT DISTINCT ks FROM (SELECT list(k ORDER BY k) AS ks FROM sum_times GROUP BY rank)"
@@ -295,7 +295,7 @@ def _programs(connection: Any, kernels: Sequence[Document]) -> int:
     return int(nx.number_connected_components(names))
 
 
-def _builds(kernels: Sequence[Document]) -> list[str]:
+def _builds(kernels: Sequence[JsonObject]) -> list[str]:
     """Names that stand for several machine codes on one device."""
     binaries: dict[tuple[str, str], set[str]] = {}
     for kernel in kernels:
@@ -310,7 +310,7 @@ def _list(names: Sequence[str]) -> str:
     return ", ".join(name[:60] for name in names[:_NAMED]) + more
 
 
-def _told(reading: Reading) -> list[Document]:
+def _told(reading: Reading) -> list[JsonObject]:
     """Problems of whole profiles, one for each kind."""
     ours = {
         ProblemCode.SUM_OVER_RANKS.value,
@@ -321,11 +321,11 @@ def _told(reading: Reading) -> list[Document]:
     return [problems[code] for code in sorted(problems) if code not in ours]
 
 
-def _lines(told: Told) -> Document:
+def _lines(told: Told) -> JsonObject:
     return {"lines": [told.lines[key] for key in sorted(told.lines)]} if told.lines else {}
 
 
-def _table(connection: Any, kernels: Sequence[Document], name: str) -> Columns:
+def _table(connection: Any, kernels: Sequence[JsonObject], name: str) -> ColumnArrays:
     columns = ", ".join({"launch": "k::UINTEGER AS launch"}.get(column, column) for column in SCHEMAS[name])
     where = "WHERE false"
     if name == "samples":

@@ -20,7 +20,7 @@ from gpadvisor import __version__
 from gpadvisor.errors import ProfileError, ProfileFormatError
 from gpadvisor.model.profile import Profile
 from gpadvisor.store.formats import ProfileKind, kind_of, read_bytes
-from gpadvisor.store.parts import Document, Parts, digest_of, put_together, take_apart
+from gpadvisor.store.parts import JsonObject, Parts, digest_of, put_together, take_apart
 from gpadvisor.store.snapshot.redaction import redacted
 from gpadvisor.store.snapshot.tables import SCHEMAS, decode_tables, encode_tables
 
@@ -110,7 +110,7 @@ def pack(
 
 
 def _manifest(parts: Parts, head: Mapping[str, object]) -> bytes:
-    document: Document = {
+    document: JsonObject = {
         "schema": SCHEMA,
         "tool": f"gpadvisor {__version__}",
         "digest": digest_of(parts),
@@ -125,7 +125,7 @@ def _manifest(parts: Parts, head: Mapping[str, object]) -> bytes:
     return (json.dumps(document, indent=1) + "\n").encode()
 
 
-def _devices(kernels: list[Document]) -> list[str]:
+def _devices(kernels: list[JsonObject]) -> list[str]:
     return sorted(
         {f"{kernel['device']['name'] or 'unknown'} ({kernel['device']['arch']})" for kernel in kernels}
     )
@@ -204,7 +204,7 @@ def _members(data: bytes) -> dict[str, bytes]:
 
 
 @contextlib.contextmanager
-def opened(stream: IO[bytes], size: int) -> Iterator[tuple[zipfile.ZipFile, Document]]:
+def opened(stream: IO[bytes], size: int) -> Iterator[tuple[zipfile.ZipFile, JsonObject]]:
     """An archive of as many bytes and its manifest; nothing is unpacked from a suspicious one.
 
     Raises:
@@ -264,7 +264,7 @@ def _known(name: str) -> bool:
     )
 
 
-def _parsed(data: bytes | None) -> Document:
+def _parsed(data: bytes | None) -> JsonObject:
     try:
         manifest: Any = json.loads(data or b"")
         schema = manifest["schema"]

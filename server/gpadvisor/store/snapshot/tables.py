@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpadvisor.model.profile import EXTERNAL
-from gpadvisor.store.parts import Columns, Document
+from gpadvisor.store.parts import ColumnArrays, JsonObject
 from gpadvisor.store.snapshot import parquet
 
 _U, _D, _T, _B = "UBIGINT", "DOUBLE", "VARCHAR", "BOOLEAN"
@@ -101,7 +101,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
 _COLUMN_OF: Final = {"samples": "total", "latency_samples": "latency"}  # table column -> part column
 
 
-def encode_tables(kernels: Sequence[Document], tables: Mapping[str, Columns]) -> dict[str, bytes]:
+def encode_tables(kernels: Sequence[JsonObject], tables: Mapping[str, ColumnArrays]) -> dict[str, bytes]:
     """The Parquet files of a snapshot by table name."""
     columns_of: dict[str, Mapping[str, NDArray[Any]]] = {
         "launches": _launch_columns(kernels),
@@ -117,7 +117,7 @@ def encode_tables(kernels: Sequence[Document], tables: Mapping[str, Columns]) ->
         }
 
 
-def decode_tables(files: Mapping[str, bytes]) -> tuple[list[Document], dict[str, Columns]]:
+def decode_tables(files: Mapping[str, bytes]) -> tuple[list[JsonObject], dict[str, ColumnArrays]]:
     """Kernel documents and number columns from the Parquet files."""
     with parquet.session() as engine:
         read = {name: parquet.decode(engine, name, files[name], schema) for name, schema in SCHEMAS.items()}
@@ -132,7 +132,7 @@ def decode_tables(files: Mapping[str, bytes]) -> tuple[list[Document], dict[str,
     return kernels, {name: indexed(kernels, name, read[name]) for name in ("samples", "counts", "pc_metrics")}
 
 
-def _launch_columns(kernels: Sequence[Document]) -> dict[str, NDArray[Any]]:
+def _launch_columns(kernels: Sequence[JsonObject]) -> dict[str, NDArray[Any]]:
     result = {
         name: parquet.column([_at(kernel, path) for kernel in kernels], sql_type)
         for name, (sql_type, path) in _LAUNCHES.items()
@@ -142,16 +142,16 @@ def _launch_columns(kernels: Sequence[Document]) -> dict[str, NDArray[Any]]:
     return result
 
 
-def _at(document: Document, path: tuple[str | int, ...]) -> Any:
+def _at(document: JsonObject, path: tuple[str | int, ...]) -> Any:
     value: Any = document
     for step in path:
         value = None if value is None else value[step]
     return value
 
 
-def kernel_document(row: Document) -> Document:
+def kernel_document(row: JsonObject) -> JsonObject:
     """A launch from its row, without what other tables hold of it."""
-    kernel: Document = {
+    kernel: JsonObject = {
         "launch": {},
         "device": {},
         "sampling": {},
@@ -172,18 +172,18 @@ def kernel_document(row: Document) -> Document:
     return kernel
 
 
-def _row_columns(table: str, rows: Sequence[Document]) -> dict[str, NDArray[Any]]:
+def _row_columns(table: str, rows: Sequence[JsonObject]) -> dict[str, NDArray[Any]]:
     return {
         name: parquet.column([row[name] for row in rows], sql_type)
         for name, sql_type in SCHEMAS[table].items()
     }
 
 
-def _metric_rows(kernels: Sequence[Document]) -> list[Document]:
-    rows: list[Document] = []
+def _metric_rows(kernels: Sequence[JsonObject]) -> list[JsonObject]:
+    rows: list[JsonObject] = []
     for launch, kernel in enumerate(kernels):
         for name, value in kernel["metrics"].items():
-            row: Document = {"launch": launch, "name": name, "kind": "text", "number": None, "text": None}
+            row: JsonObject = {"launch": launch, "name": name, "kind": "text", "number": None, "text": None}
             if isinstance(value, str):
                 row["text"] = value
             else:
@@ -195,7 +195,7 @@ def _metric_rows(kernels: Sequence[Document]) -> list[Document]:
     return rows
 
 
-def metric_value(row: Document) -> float | int | str:
+def metric_value(row: JsonObject) -> float | int | str:
     if row["kind"] == "text":
         return str(row["text"])
     if row["kind"] == "integer":
@@ -204,7 +204,7 @@ def metric_value(row: Document) -> float | int | str:
     return math.nan if row["number"] is None else float(row["number"])
 
 
-def _listed_rows(kernels: Sequence[Document], name: str) -> list[Document]:
+def _listed_rows(kernels: Sequence[JsonObject], name: str) -> list[JsonObject]:
     return [
         {"launch": launch, "depth": depth, **entry}
         for launch, kernel in enumerate(kernels)
@@ -212,7 +212,7 @@ def _listed_rows(kernels: Sequence[Document], name: str) -> list[Document]:
     ]
 
 
-def row_documents(columns: Mapping[str, NDArray[Any]]) -> list[Document]:
+def row_documents(columns: Mapping[str, NDArray[Any]]) -> list[JsonObject]:
     """The rows of a table, None where a value is absent."""
     names = list(columns)
     # tolist gives Python values, and None where a masked array has none.
@@ -227,7 +227,7 @@ def _values(values: NDArray[Any]) -> list[Any]:
     return result
 
 
-def _named(kernels: Sequence[Document], table: str, columns: Columns) -> dict[str, NDArray[Any]]:
+def _named(kernels: Sequence[JsonObject], table: str, columns: ColumnArrays) -> dict[str, NDArray[Any]]:
     """Indices of sections, reasons and metrics as names; NULL for a section outside the cubin."""
     result: dict[str, NDArray[Any]] = {}
     for name in SCHEMAS[table]:
@@ -239,14 +239,14 @@ def _named(kernels: Sequence[Document], table: str, columns: Columns) -> dict[st
     return result
 
 
-def _vocabulary(kernel: Document, column: str) -> list[str]:
+def _vocabulary(kernel: JsonObject, column: str) -> list[str]:
     if column == "reason":
         return [entry[0] for entry in kernel["reasons"]]
     return list(kernel["sections" if column == "section" else "pc_metrics"])
 
 
 def _lookup(
-    kernels: Sequence[Document], column: str, launch: NDArray[Any], values: NDArray[Any]
+    kernels: Sequence[JsonObject], column: str, launch: NDArray[Any], values: NDArray[Any]
 ) -> NDArray[Any]:
     result = np.empty(len(values), object)
     for index in np.unique(launch):
@@ -260,9 +260,9 @@ def _lookup(
     return result
 
 
-def indexed(kernels: Sequence[Document], table: str, read: Mapping[str, NDArray[Any]]) -> Columns:
+def indexed(kernels: Sequence[JsonObject], table: str, read: Mapping[str, NDArray[Any]]) -> ColumnArrays:
     """Names back to indices, in the order of the launch's lists."""
-    result: Columns = {}
+    result: ColumnArrays = {}
     launch = np.ma.getdata(read["launch"]).astype(np.uint32)
     for name in SCHEMAS[table]:
         target = _COLUMN_OF.get(name, name)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpadvisor.model.timeline import DeviceWork, HostCalls, HostPlace, KernelName, Timeline
 
-Named = TypeVar("Named")
+NameT = TypeVar("NameT")
 MAX_ROWS: Final = 20_000_000
 NO_SHAPE: Final = (None,) * 6  # of a grid and a block
 _MOST: Final = 1 << 62
@@ -21,13 +21,13 @@ _WORK: Final = 14
 _CALLS: Final = 6
 
 
-class Numbers(Generic[Named]):
+class Numbers(Generic[NameT]):
     """Values by the number that the first of each got."""
 
     def __init__(self) -> None:
-        self.found: dict[Named, int] = {}
+        self.found: dict[NameT, int] = {}
 
-    def of(self, value: Named) -> int:
+    def of(self, value: NameT) -> int:
         """The number of a value."""
         return self.found.setdefault(value, len(self.found))
 

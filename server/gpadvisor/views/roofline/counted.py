@@ -11,7 +11,7 @@ import numpy as np
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import SECTOR_BYTES
 from gpadvisor.model.profile import Evidence, KernelProfile
-from gpadvisor.views.columns import Columns, Values
+from gpadvisor.views.columns import Columns, Floats
 from gpadvisor.views.roofline.model import LANES, Basis, Figure, Lanes, Level
 
 _INSTRUCTIONS: Final = "smsp__inst_executed.sum"
@@ -95,7 +95,7 @@ def lanes(profile: KernelProfile, rows: Columns | None) -> Lanes:
     """Lanes at work, of a mean instruction."""
     executed = float(rows.warps.sum()) if rows is not None else 0.0
 
-    def mean(name: str, column: Values | None, text: str) -> Figure | None:
+    def mean(name: str, column: Floats | None, text: str) -> Figure | None:
         ratio = profile.metric(name)
         if ratio is not None:
             return Figure(ratio / LANES, _basis(profile, Basis.REPORT), f"{name} / {LANES}")
@@ -119,7 +119,7 @@ def _counters(profile: KernelProfile, names: Iterable[str]) -> Figure | None:
     return Figure(sum(value for _, value in counters), _basis(profile, Basis.REPORT), source)
 
 
-def _summed(profile: KernelProfile, parts: list[Values | None], text: str) -> Figure | None:
+def _summed(profile: KernelProfile, parts: list[Floats | None], text: str) -> Figure | None:
     present = [part for part in parts if part is not None]
     if not present:
         return None

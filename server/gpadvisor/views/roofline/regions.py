@@ -17,7 +17,7 @@ from gpadvisor.estimators.utilisation import ISSUE, L1_DATA, PIPES
 from gpadvisor.model.ids import LoopId, SourceLocation
 from gpadvisor.model.profile import EXTERNAL, KernelProfile
 from gpadvisor.model.program import Function
-from gpadvisor.views.columns import Columns, Values
+from gpadvisor.views.columns import Columns, Floats
 from gpadvisor.views.roofline.ceilings import LEVEL_UNIT_NAMES
 from gpadvisor.views.roofline.model import (
     LANES,
@@ -31,7 +31,7 @@ from gpadvisor.views.roofline.model import (
     RegionPoint,
 )
 
-Rows = NDArray[np.intp]
+RowIndices = NDArray[np.intp]
 _WIDEST: Final = 2.0
 """Of an interval's ends, one over the other: above that the samples (some 30) do not carry a height."""
 _TOO_HIGH: Final = 1.05
@@ -80,7 +80,7 @@ def _line(location: SourceLocation | None) -> tuple[str, int]:
     return ("", 0) if location is None else (location.file, location.line)
 
 
-def _by_line(rows: Columns) -> Mapping[tuple[str, SourceLocation | None], Rows]:
+def _by_line(rows: Columns) -> Mapping[tuple[str, SourceLocation | None], RowIndices]:
     """A line of a header belongs to each function that it stands in."""
     places: dict[tuple[str, SourceLocation | None], list[int]] = defaultdict(list)
     for row, function, index, _ in rows.rows():
@@ -90,7 +90,7 @@ def _by_line(rows: Columns) -> Mapping[tuple[str, SourceLocation | None], Rows]:
 
 
 def _loops_of(
-    rows: Columns, function: Function, start: int, of_kernel: Whole, pipe_rows: Mapping[str, Rows]
+    rows: Columns, function: Function, start: int, of_kernel: Whole, pipe_rows: Mapping[str, RowIndices]
 ) -> list[RegionPoint]:
     """Loops in order of samples, each with those inside of it behind it; then what is in no loop."""
     inside: dict[int, list[int]] = defaultdict(list)
@@ -132,9 +132,9 @@ def _loops_of(
 
 def _region(
     rows: Columns,
-    indices: Rows,
+    indices: RowIndices,
     of_kernel: Whole,
-    pipe_rows: Mapping[str, Rows],
+    pipe_rows: Mapping[str, RowIndices],
     *,
     kind: RegionKind,
     function: str,
@@ -205,7 +205,9 @@ def _height(executed: float, samples: int, of_kernel: Whole) -> tuple[Height | N
     return Height(low=low, expected=expected, high=high), ""
 
 
-def _load(rows: Columns, indices: Rows, of_kernel: Whole, pipe_rows: Mapping[str, Rows]) -> float | None:
+def _load(
+    rows: Columns, indices: RowIndices, of_kernel: Whole, pipe_rows: Mapping[str, RowIndices]
+) -> float | None:
     """Of what fills the kernel's nearest ceiling the part that is from here."""
     nearest = of_kernel.ceilings[0] if of_kernel.ceilings else None
     if nearest is None:
@@ -226,7 +228,7 @@ def _load(rows: Columns, indices: Rows, of_kernel: Whole, pipe_rows: Mapping[str
     return None if column is None or not total else float(column[indices].sum()) / total
 
 
-def _plus(first: Values | None, second: Values | None) -> Values | None:
+def _plus(first: Floats | None, second: Floats | None) -> Floats | None:
     return first if second is None else second if first is None else first + second
 
 
@@ -241,7 +243,7 @@ def _memory(
             yield _modelled(level.value, CeilingKind.MEMORY, use, height, LEVEL_UNIT_NAMES[level])
 
 
-def _pipes(rows: Columns) -> Mapping[str, Rows]:
+def _pipes(rows: Columns) -> Mapping[str, RowIndices]:
     """The rows of each pipe's instructions, by the name of its ceiling."""
     by_pipe: dict[str, list[int]] = defaultdict(list)
     for row, _, _, instruction in rows.rows():
@@ -253,10 +255,10 @@ def _pipes(rows: Columns) -> Mapping[str, Rows]:
 
 def _pipe_ceilings(
     rows: Columns,
-    indices: Rows,
+    indices: RowIndices,
     share: float,
     height: float,
-    pipe_rows: Mapping[str, Rows],
+    pipe_rows: Mapping[str, RowIndices],
     ceilings: Sequence[Ceiling],
 ) -> Iterable[Ceiling]:
     """The kernel's use of a pipe by where its instructions are, each taken to keep the pipe as long."""
@@ -317,9 +319,9 @@ def _first_pc(rows: Columns, row: int) -> int:
     return rows.program.functions[function].instructions[row - rows.starts[function]].pc
 
 
-def _sum(column: Values | None, indices: Rows) -> float | None:
+def _sum(column: Floats | None, indices: RowIndices) -> float | None:
     return None if column is None else float(column[indices].sum())
 
 
-def _mean(column: Values | None, indices: Rows, executed: float) -> float | None:
+def _mean(column: Floats | None, indices: RowIndices, executed: float) -> float | None:
     return None if column is None or not executed else float(column[indices].sum()) / executed / LANES

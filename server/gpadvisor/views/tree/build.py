@@ -27,7 +27,7 @@ from gpadvisor.views.tree.measured import (
     costs,
     measure,
 )
-from gpadvisor.views.tree.model import CallTree, RowKind, TreeColumn, TreeKernel, TreeRow, Values
+from gpadvisor.views.tree.model import CallTree, Floats, RowKind, TreeColumn, TreeKernel, TreeRow
 from gpadvisor.views.tree.reconstruct import MAX_NODES, Arrival, ContextPlace, Contexts, reconstruct
 from gpadvisor.views.tree.rows import RowsBuilder, summed
 from gpadvisor.views.tree.scopes import Structure, structure
@@ -117,7 +117,7 @@ class _Made(NamedTuple):
     """A tree that is being made: rows, and what is spent in some of them themselves."""
 
     rows: RowsBuilder
-    spent: list[tuple[Sequence[int], Values]]
+    spent: list[tuple[Sequence[int], Floats]]
 
 
 def _add_others(made: _Made, other_work: Sequence[OtherWork], columns: Sequence[TreeColumn]) -> None:
@@ -204,15 +204,15 @@ class _KernelRows:
                 outside = self._rows.add(top, TreeRow(kind=RowKind.OUTSIDE, name=name))
                 self._spend([outside], amounts[None, self._shown])
 
-    def _spend(self, rows: Sequence[int], amounts: Values) -> None:
+    def _spend(self, rows: Sequence[int], amounts: Floats) -> None:
         """Amounts of all launches, of which this way to them has its part."""
         self._spent.append((rows, amounts * self._way))
 
     @property
-    def _whole(self) -> Values:
+    def _whole(self) -> Floats:
         measured = self._measured
-        whole: Values = measured.itself + measured.outside + measured.elsewhere + measured.values.sum(axis=0)
-        shown: Values = whole[self._shown]
+        whole: Floats = measured.itself + measured.outside + measured.elsewhere + measured.values.sum(axis=0)
+        shown: Floats = whole[self._shown]
         return shown
 
     def _span(self, function: int) -> tuple[int, int]:
@@ -313,7 +313,7 @@ class _KernelRows:
 class _Costed:
     structure: Structure
     scope_of: dict[int, int]  # by instruction index
-    spent: Values  # by scope, in it itself
+    spent: Floats  # by scope, in it itself
 
 
 def _first_line(function: Function) -> SourceLocation | None:

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.views.tree.formula import Formula
-from gpadvisor.views.tree.model import NO_ROW, CallTree, TreeRow, Values
+from gpadvisor.views.tree.model import NO_ROW, CallTree, Floats, TreeRow
 
 SCHEMA: Final = "gpadvisor.tree/1"
 
@@ -63,7 +63,7 @@ def plain(tree: CallTree, metrics: Sequence[Formula], missing: Sequence[str]) ->
     }
 
 
-def values(tree: CallTree, metrics: Sequence[Formula]) -> tuple[Values, Values]:
+def values(tree: CallTree, metrics: Sequence[Formula]) -> tuple[Floats, Floats]:
     """Each metric of each row, exclusive and inclusive; not a number where it has no value."""
     return tuple(
         np.column_stack(
@@ -76,7 +76,7 @@ def values(tree: CallTree, metrics: Sequence[Formula]) -> tuple[Values, Values]:
     )  # type: ignore[return-value]  # two tables, two results
 
 
-def _numbers(table: Values) -> list[list[float | None]]:
+def _numbers(table: Floats) -> list[list[float | None]]:
     return [[None if math.isnan(value) else value for value in row] for row in table.tolist()]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpadvisor.errors import UsageError
 
-Values = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 MAX_LENGTH: Final = 1000
 """Letters of a formula: some hundred operations, more than anybody writes."""
@@ -22,7 +22,7 @@ _MAX_DEPTH: Final = 50
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][\w.]*)|(?P<sign>[-+*/^(),]))"
 )
-_BINARY: Final[Mapping[str, Callable[[Values, Values], Values]]] = {
+_BINARY: Final[Mapping[str, Callable[[Floats, Floats], Floats]]] = {
     "+": np.add,
     "-": np.subtract,
     "*": np.multiply,
@@ -75,9 +75,9 @@ class Formula:
                 stack.append((left and right, adds))
         return stack[0][1]
 
-    def evaluate(self, columns: Mapping[str, Values]) -> Values:
+    def evaluate(self, columns: Mapping[str, Floats]) -> Floats:
         """Its value at each row, not a number where there is none, such as of a division by zero."""
-        stack: list[Values] = []
+        stack: list[Floats] = []
         length = len(next(iter(columns.values())))
         with np.errstate(all="ignore"):
             for step in self.steps:

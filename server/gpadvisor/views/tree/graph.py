@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpadvisor.model.program import Function, FunctionKind, Program
-from gpadvisor.views.tree.model import Values
+from gpadvisor.views.tree.model import Floats
 from gpadvisor.views.tree.reconstruct import CallEdge
 
 
-def call_edges(program: Program, starts: Sequence[int], weights: Values, *, counted: bool) -> list[CallEdge]:
+def call_edges(program: Program, starts: Sequence[int], weights: Floats, *, counted: bool) -> list[CallEdge]:
     """The calls of a program.
 
     Calls through a register are possible calls of each function that they may reach. They share what was
@@ -32,7 +32,7 @@ def call_edges(program: Program, starts: Sequence[int], weights: Values, *, coun
 
 
 def _possible(
-    program: Program, starts: Sequence[int], weights: Values, direct: Sequence[CallEdge], *, counted: bool
+    program: Program, starts: Sequence[int], weights: Floats, direct: Sequence[CallEdge], *, counted: bool
 ) -> Iterator[CallEdge]:
     sites = [
         (function.id, call.index, float(weights[starts[function.id] + call.index]))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpadvisor.model.ids import INSTRUCTION_BYTES
 from gpadvisor.model.profile import EXTERNAL, KernelProfile, adds_up
 from gpadvisor.model.program import Program
-from gpadvisor.views.tree.model import TreeColumn, Values
+from gpadvisor.views.tree.model import Floats, TreeColumn
 
 TIME: Final = "time"
 SAMPLES: Final = "samples"
@@ -37,10 +37,10 @@ class Measured:
     """The columns of one kernel."""
 
     starts: tuple[int, ...]  # row of the first instruction of each function, and the number of rows
-    values: Values  # instructions by columns
-    outside: Values  # by column, of code that is not in the cubin
-    elsewhere: Values  # by column, of code that was not analysed
-    itself: Values  # by column, of the kernel as a whole
+    values: Floats  # instructions by columns
+    outside: Floats  # by column, of code that is not in the cubin
+    elsewhere: Floats  # by column, of code that was not analysed
+    itself: Floats  # by column, of the kernel as a whole
 
 
 def available(profiles: Sequence[KernelProfile], *, timed: bool) -> dict[str, TreeColumn]:
@@ -85,7 +85,7 @@ def measure(
     return Measured(tuple(starts.tolist()), values, outside, elsewhere, itself)
 
 
-_Columns = tuple[NDArray[np.uint16], NDArray[np.uint64], Values]
+_Columns = tuple[NDArray[np.uint16], NDArray[np.uint64], Floats]
 
 
 def _amounts(profile: KernelProfile, name: str, time_share: float | None) -> tuple[_Columns, ...]:
@@ -137,7 +137,7 @@ class _Rows:
         return np.where(inside, self._starts[function] + index, -1)
 
 
-def costs(measured: Measured, columns: Mapping[str, int]) -> Values:
+def costs(measured: Measured, columns: Mapping[str, int]) -> Floats:
     """What each instruction costs, for the order of contexts: its share of samples and of instructions."""
     total = np.zeros(len(measured.values))
     for name in (SAMPLES, INSTRUCTIONS):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.kind import Kind
 
-Values = NDArray[np.float64]
+Floats = NDArray[np.float64]
 """A column, or several beside each other: one row for each row of a tree or for each instruction."""
 NO_ROW: Final = -1
 
@@ -93,11 +93,11 @@ class CallTree:
     columns: tuple[TreeColumn, ...]
     rows: tuple[TreeRow, ...]
     parents: tuple[int, ...]  # of each row its parent, which is before it; NO_ROW of the first
-    exclusive: Values  # rows by columns: of a procedure or loop, all its code without what it calls
-    inclusive: Values  # with all that is called
+    exclusive: Floats  # rows by columns: of a procedure or loop, all its code without what it calls
+    inclusive: Floats  # with all that is called
     kernels: tuple[TreeKernel, ...] = ()
 
     @property
-    def stacked(self) -> Values:
+    def stacked(self) -> Floats:
         """What a row has of its parent: in no row less than in all that are directly below it together."""
         return self.inclusive if self.view is TreeView.TOP_DOWN else self.exclusive

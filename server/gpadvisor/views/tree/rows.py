@@ -15,11 +15,11 @@ from gpadvisor.views.tree.model import (
     NO_ROW,
     WITHIN,
     CallTree,
+    Floats,
     RowKind,
     TreeColumn,
     TreeRow,
     TreeView,
-    Values,
 )
 
 
@@ -61,7 +61,7 @@ def _same(row: TreeRow) -> Hashable:
     return row.name, row.location, row.pc
 
 
-def summed(builder: RowsBuilder, spent: Values, columns: tuple[TreeColumn, ...]) -> CallTree:
+def summed(builder: RowsBuilder, spent: Floats, columns: tuple[TreeColumn, ...]) -> CallTree:
     """A tree from the top down, without rows that have nothing in any column.
 
     Args:

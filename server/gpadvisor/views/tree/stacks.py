@@ -15,7 +15,7 @@ from gpadvisor.errors import UsageError
 from gpadvisor.report.words import clean
 from gpadvisor.views.tree.formula import Formula
 from gpadvisor.views.tree.measured import TIME
-from gpadvisor.views.tree.model import NO_ROW, PROCEDURES, CallTree, TreeRow, Values
+from gpadvisor.views.tree.model import NO_ROW, PROCEDURES, CallTree, Floats, TreeRow
 from gpadvisor.views.tree.rows import children
 
 _MAX_DEPTH: Final = 256
@@ -127,7 +127,7 @@ def _frame(row: TreeRow) -> str:
     return clean(f"{row.name} (possible)" if row.possible else row.name)
 
 
-def _itself(tree: CallTree, metric: Formula) -> Values:
+def _itself(tree: CallTree, metric: Formula) -> Floats:
     """What each row has beyond the rows below it."""
     if not metric.is_additive:
         raise UsageError(

@@ -18,7 +18,7 @@ from gpadvisor.report.words import clean, plural, wrap
 from gpadvisor.views.tree.formats import values
 from gpadvisor.views.tree.formula import Formula
 from gpadvisor.views.tree.measured import TIME
-from gpadvisor.views.tree.model import NO_ROW, PROCEDURES, CallTree, RowKind, TreeView, Values
+from gpadvisor.views.tree.model import NO_ROW, PROCEDURES, CallTree, Floats, RowKind, TreeView
 from gpadvisor.views.tree.rows import picked
 
 _HEADING: Final = {
@@ -104,7 +104,7 @@ def _most(tree: CallTree, metric: Formula, count: int) -> list[int]:
 
 
 def _columns(
-    tree: CallTree, metrics: Sequence[Formula], exclusive: Values, inclusive: Values
+    tree: CallTree, metrics: Sequence[Formula], exclusive: Floats, inclusive: Floats
 ) -> tuple[list[Column], list[list[str]]]:
     """Of the first metric shares, if it adds up, with all that is called and without; of each a value."""
     columns: list[Column] = []

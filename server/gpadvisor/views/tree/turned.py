@@ -16,10 +16,10 @@ from gpadvisor.views.tree.model import (
     PROCEDURES,
     WITHIN,
     CallTree,
+    Floats,
     RowKind,
     TreeRow,
     TreeView,
-    Values,
 )
 from gpadvisor.views.tree.reconstruct import MAX_NODES
 from gpadvisor.views.tree.rows import RowsBuilder, children
@@ -145,7 +145,7 @@ def _gathered(tree: CallTree, view: TreeView, builder: RowsBuilder, places: _Pla
     )
 
 
-def _table(of: Values, places: Sequence[tuple[int, int]], length: int) -> Values:
+def _table(of: Floats, places: Sequence[tuple[int, int]], length: int) -> Floats:
     result = np.zeros((length, of.shape[1]))
     if places:
         new, old = np.array(places, dtype=np.int64).T
