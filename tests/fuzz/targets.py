@@ -39,8 +39,9 @@ from tests.tiny_cubin import tiny_cubin
 from gpadvisor.cubin import line_table_damage, read_cubin, section_lines
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.files import scratch_folder
-from gpadvisor.store.collection import layout, read_collection
+from gpadvisor.store.collection import layout
 from gpadvisor.store.collection.layout import RecordKind
+from gpadvisor.store.collection.profile import read_collection
 from gpadvisor.store.load import load_bytes
 from gpadvisor.store.snapshot import parquet, snapshot_bytes
 from gpadvisor.store.snapshot.redaction import redacted

@@ -17,7 +17,7 @@ from tests.isolated import read_isolated
 
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import CONFIGURATIONS, LAUNCHES, Evidence, KernelProfile, Profile
-from gpadvisor.store.collection import live_counters
+from gpadvisor.store.collection.files import live_counters
 from gpadvisor.store.load import load_profile
 
 

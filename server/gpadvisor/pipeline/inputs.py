@@ -136,7 +136,7 @@ def _regular_files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _is_collection(path: Path) -> bool:
     # The readers behind it take long to import, and few inputs are directories.
-    from gpadvisor.store.collection import is_collection  # noqa: PLC0415  # start-up cost
+    from gpadvisor.store.collection.files import is_collection  # noqa: PLC0415  # start-up cost
 
     return is_collection(path)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.model.profile import Profile
+from gpadvisor.store.collection.files import is_collection
 from gpadvisor.store.formats import ProfileKind, kind_of, read_bytes
 
 
@@ -33,11 +34,13 @@ def load_profile(path: Path, gpubins: Path | None = None) -> Profile:
         from gpadvisor.store.hpctoolkit.profile import read_profile  # noqa: PLC0415 start-up cost
 
         return read_profile(path, gpubins)
-    from gpadvisor.store.collection import is_collection, read_collection  # noqa: PLC0415 start-up cost
-
     collected = is_collection(path)
     data = b"" if collected else read_bytes(path)
     try:
-        return read_collection(path) if collected else load_bytes(data)
+        if not collected:
+            return load_bytes(data)
+        from gpadvisor.store.collection.profile import read_collection  # noqa: PLC0415 start-up cost
+
+        return read_collection(path)
     except ProfileFormatError as error:
         raise ProfileFormatError(f"{path}: {error}") from error

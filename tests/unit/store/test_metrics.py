@@ -61,6 +61,47 @@ def test_few_and_many_instances_are_decoded_alike(
     assert np.asarray(first.values).dtype == np.asarray(second.values).dtype
 
 
+def _alike(first: metrics.Instances, second: metrics.Instances) -> bool:
+    return all(
+        np.asarray(one).dtype == np.asarray(other).dtype
+        and np.asarray(one).tolist() == np.asarray(other).tolist()
+        for one, other in ((first.ids, second.ids), (first.values, second.values))
+    )
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        _message([]),
+        _message([(_varint_field(5, 1 << 40), _varint_field(5, 9))], value=_double(2.0)),
+        _message([(_varint_field(5, 1 << 40), _double(0.5))]),
+        _message([(_string(1, "IMAD"), _varint_field(5, 9))]),
+        _message([(_varint_field(5, 1 << 40), _varint_field(5, 9))]) + _varint_field(1, 3),
+    ],
+)
+def test_metrics_decoded_together_are_as_each_by_itself(last: bytes) -> None:
+    counts = [
+        _message([(_varint_field(5, 1 << 40 | 16 * at), _varint_field(5, at**power)) for at in range(90)])
+        for power in (1, 2, 3)
+    ]
+    for messages in (counts, [*counts, last], [last, *counts], [counts[0], last, counts[1]]):
+        found = metrics.decode_together(messages)
+        assert len(found) == len(messages)
+        assert all(map(_alike, found, map(metrics.decode_instances, messages)))
+
+
+def test_an_instance_cut_by_the_end_of_its_metric_does_not_go_on_in_the_next() -> None:
+    tag = 0x1A  # as a count, it looks as if an instance began with it
+    whole = b"".join(
+        _sub(3, _sub(1, _varint_field(5, 1 << 40 | 16 * at)) + _sub(2, _varint_field(5, tag)))
+        for at in range(90)
+    )
+    assert whole[-1] == tag
+    assert len(metrics.decode_together([whole, whole])[1]) == 90
+    with pytest.raises(wire.WireError):
+        metrics.decode_together([whole[:-1], whole[-1:] + whole])
+
+
 def test_doubles() -> None:
     numbers = [0.0, 1.5, -2.25, 1e300]
     rows = [(_varint_field(5, at), _double(number)) for at, number in enumerate(numbers)]

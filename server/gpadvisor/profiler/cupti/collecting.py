@@ -16,7 +16,8 @@ from gpadvisor.profiler.cupti.discovery import TIED_SINCE, Cupti, find_cupti
 from gpadvisor.profiler.cupti.host_lines import name_host_frames
 from gpadvisor.profiler.cupti.options import Collection, CollectOptions, Heartbeat, KernelTimes, SamplingMode
 from gpadvisor.sandbox.application import Ending, run_application
-from gpadvisor.store.collection import live_counters, summarize_collection
+from gpadvisor.store.collection.files import live_counters
+from gpadvisor.store.collection.summary import summarize_collection
 
 _BEAT_SECONDS: Final = 0.5
 _STRAGGLER_SECONDS: Final = 5.0  # for children that outlive the application

@@ -23,7 +23,7 @@ from gpadvisor.profiler.cupti.collecting import collection_variables
 from gpadvisor.profiler.cupti.devices import visible_devices
 from gpadvisor.profiler.cupti.discovery import find_cupti
 from gpadvisor.profiler.cupti.options import CollectOptions
-from gpadvisor.store.collection import summarize_collection
+from gpadvisor.store.collection.summary import summarize_collection
 from gpadvisor.store.load import load_profile
 from gpadvisor.store.snapshot import write_snapshot
 

@@ -7,7 +7,7 @@ section II-A).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +18,7 @@ from gpadvisor.model.figures import percentage
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.profile import Sampling
 from gpadvisor.model.stalls import KNOWN_REASONS, StallReason, stall_reason
-from gpadvisor.store.ncu.metrics import Instances, Metric
+from gpadvisor.store.ncu.metrics import Instances, Metric, decode_together
 
 PREFIXES: Final = ("smsp__pcsamp_warps_issue_stalled_", "smsp__pcsamp_warp_stall_")
 NOT_ISSUED: Final = "_not_issued"
@@ -65,7 +65,10 @@ def whole_numbers(
 
 def addressed(metric: Metric | None) -> tuple[NDArray[np.uint64], Instances] | None:
     """Addresses and instances of a metric whose instances are numbers by address; None for any other."""
-    instances = None if metric is None else metric.instances()
+    return _by_address(None if metric is None else metric.instances())
+
+
+def _by_address(instances: Instances | None) -> tuple[NDArray[np.uint64], Instances] | None:
     if instances is None or isinstance(instances.ids, tuple) or isinstance(instances.values, tuple):
         return None
     return instances.ids, instances
@@ -103,9 +106,11 @@ def read_samples(metrics: Mapping[str, Metric]) -> RawSamples:
             )
         )
     columns: _Columns = []
+    names = [name for total in by_reason.values() for name in (total, total + NOT_ISSUED)]
+    instances = _instances([metrics[name] for name in names if name in metrics])
     for index, name in enumerate(by_reason.values()):
-        total = _counted(metrics, name, problems)
-        latency = _counted(metrics, name + NOT_ISSUED, problems)
+        total = _counted(metrics, instances, name, problems)
+        latency = _counted(metrics, instances, name + NOT_ISSUED, problems)
         zeros = np.zeros(len(total[0]), np.uint64)
         behind = np.zeros(len(latency[0]), np.uint64)
         address = np.concatenate([total[0], latency[0]])
@@ -134,11 +139,17 @@ def _believable(columns: _Columns, problems: list[Problem]) -> _Columns:
     return []
 
 
+def _instances(metrics: Sequence[Metric]) -> dict[str, Instances]:
+    """The instances of metrics that have any, by name."""
+    encoded = {metric.name: metric.encoded for metric in metrics if metric.has_instances}
+    return dict(zip(encoded, decode_together([*encoded.values()]), strict=True))
+
+
 def _counted(
-    metrics: Mapping[str, Metric], name: str, problems: list[Problem]
+    metrics: Mapping[str, Metric], instances: Mapping[str, Instances], name: str, problems: list[Problem]
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     metric = metrics.get(name)
-    per_address = addressed(metric)
+    per_address = _by_address(instances.get(name))
     stated = None if metric is None or isinstance(metric.value, str) else metric.value
     if per_address is None:
         if metric is not None and metric.has_instances:
@@ -146,8 +157,8 @@ def _counted(
         elif stated:
             problems.append(_inconsistent(f"{name} is {stated:.0f} but no address has any of them"))
         return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
-    address, instances = per_address
-    values, bad = whole_numbers(np.asarray(instances.values))
+    address, counted = per_address
+    values, bad = whole_numbers(np.asarray(counted.values))
     if bad:
         problems.append(_inconsistent(f"{bad} values of {name} are no counts and were left out"))
     held = int(values.sum())

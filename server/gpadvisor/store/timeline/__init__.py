@@ -9,7 +9,7 @@ from typing import Final
 from gpadvisor.errors import NoTimelineError, ProfileFormatError
 from gpadvisor.files import open_file
 from gpadvisor.model.timeline import Timeline
-from gpadvisor.store.collection import is_collection
+from gpadvisor.store.collection.files import is_collection
 from gpadvisor.store.timeline.chrome import read_chrome
 from gpadvisor.store.timeline.hpctoolkit import read_trace
 from gpadvisor.store.timeline.nsys import read_nsys
