@@ -98,7 +98,7 @@ def render_file(path: Path, request: Request, options: RenderOptions, progress: 
     kind = input_kind(path)
     # A source includes headers that only its compiler knows: it is compiled each time, also for its lines.
     cache = Cache(cache_folder() if options.use_cache and kind is not InputKind.SOURCE else None)
-    is_cached = options.use_cache and not request.lines_from
+    is_cached = cache.is_on and not request.lines_from
     key = cache.key("answer", {**key_parts(path, request), "shown": options._asdict()}) if is_cached else ""
     stored = cache.get(key) if key else None
     if stored is not None and (rendered := _still_true(stored, request)) is not None:
