@@ -116,17 +116,17 @@ class ReachingDefinitions:
         written = code.written.get(read)
         if written is None:
             return frozenset()
+        block = code.owner[use]
+        here = written.by_block.get(block)
+        end = 0 if here is None else bisect_left(here, use)
+        if here is not None and end and code.guards[here[end - 1]] is None:
+            return {here[end - 1]}  # the last one before it covers it, as nearly always
         guard = code.guards[use]
         if guard not in written.guards:
             guard = None  # no def is under it, so it decides nothing
-        block = code.owner[use]
         result: set[int] = set()
         conditions = _UNCONDITIONAL
-        here = written.by_block.get(block)
-        if here is not None and here[0] < use:
-            end = bisect_left(here, use)
-            if code.guards[here[end - 1]] is None:
-                return {here[end - 1]}  # the last one before it covers it, as nearly always
+        if here is not None and end:
             left = self._collect(here[:end], _UNCONDITIONAL, guard, result)
             if left is None:
                 return result
@@ -156,8 +156,6 @@ class ReachingDefinitions:
     def _search(
         self, written: _Written, before: tuple[int, ...], guard: Condition | None, conditions: Conditions
     ) -> set[int]:
-        if not conditions and not written.guards:
-            return self._last_ones(written, before)
         blocks, writers = written.by_block, written.writers(self.code.frontiers)
         result: set[int] = set()
         visited: dict[int, list[Conditions]] = {}
@@ -199,44 +197,28 @@ class ReachingDefinitions:
         swept: set[int],
     ) -> list[list[tuple[int, Conditions]]]:
         """The part of a search without conditions; returns what is left, by number of conditions."""
-        blocks, writers = written.by_block, written.writers(self.code.frontiers)
+        blocks, guards, writers = written.by_block, self.code.guards, written.writers(self.code.frontiers)
         layers: list[list[tuple[int, Conditions]]] = [[]]
+        swept.update(before)
         pending = [*before]
         while pending and len(swept) < self._left:
             source = pending.pop()
-            if source in swept:
-                continue
-            swept.add(source)
             own = blocks.get(source)
             if own is None:
-                pending += writers[source]
+                for above in writers[source]:
+                    if above not in swept:
+                        swept.add(above)
+                        pending.append(above)
+                continue
+            last = own[-1]
+            if guards[last] is None:  # it covers the use, as nearly always
+                found.add(last)
                 continue
             left = self._collect(own, _UNCONDITIONAL, guard, found)
             if left is None:
                 continue
             while len(layers) <= len(left):
                 layers.append([])
-            layers[len(left)].extend([(writer, left) for writer in writers[source] if writer not in swept])
+            layers[len(left)] += [(writer, left) for writer in writers[source]]
         self._left -= len(swept)
         return layers
-
-    def _last_ones(self, written: _Written, before: tuple[int, ...]) -> set[int]:
-        """The same for a register that is never written under a guard: the last write in a block covers."""
-        blocks, writers = written.by_block, written.writers(self.code.frontiers)
-        result: set[int] = set()
-        visited = set(before)
-        pending = [*before]
-        while pending:
-            source = pending.pop()
-            own = blocks.get(source)
-            if own is not None:
-                result.add(own[-1])
-                continue
-            for above in writers[source]:
-                if above not in visited:
-                    visited.add(above)
-                    pending.append(above)
-        if self._left <= 0:
-            self.complete = False
-        self._left -= len(visited)
-        return result

@@ -20,6 +20,8 @@ from gpadvisor.model.instruction import Instruction, OpcodeClass, Register, Regi
 from gpadvisor.model.machine import Latency, MachineModel
 from gpadvisor.model.program import Function
 
+_NONE: Final = frozenset[int]()
+
 
 @dataclass(slots=True)
 class Edge:
@@ -178,7 +180,7 @@ class Candidates:
         for place in graph.waited_at(use):
             for operation in graph.waits.outstanding.get(place, ()):
                 self._waited.setdefault(operation.producer, []).append(operation)
-        self.read: Final = frozenset[int]().union(*[definitions for _, definitions in self._links])
+        self.read: Final = _NONE.union(*[definitions for _, definitions in self._links])
         self._edges: dict[int, Edge] = {}
         self._added: list[Edge] = []
 
