@@ -23,6 +23,7 @@ from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
 
 _PASSING: Final = frozenset({"MOVM", "PRMT", "MOV"})
+_OTHER_INDEX: Final = "SR_TID.Y"
 _SECOND_AXIS: Final = re.compile(r"SR_(?:CTAID|TID)\.[YZ]")
 ARGUMENTS: Final = (0x1000, 0x3000)
 """Two numbers for what is not known: what moves with them is a row's length, what stays a constant."""
@@ -109,6 +110,8 @@ def scattered_by_swap(function: Function, index: int, form: CodeForm, launch: La
 
 @lru_cache(maxsize=256)
 def _scattered_by_swap(function: Function, loop: LoopId | None, form: CodeForm, launch: Launch) -> int | None:
+    if not any(_OTHER_INDEX in instruction.operands for instruction in function.instructions):
+        return None
     inside = range(len(function.instructions)) if loop is None else loop_indices(function, loop)
     for access in inside:
         if is_global(function.instructions[access]):
