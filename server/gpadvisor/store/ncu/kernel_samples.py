@@ -40,10 +40,9 @@ class KernelSections:
         """Section index and offset of each address; EXTERNAL and the address where there is none."""
         row, offset = self.placement.locate(addresses)
         section = np.full(len(row), EXTERNAL, np.uint16)
-        for number in np.unique(row):
-            if number >= 0:
-                name = self.placement.names[int(number)]
-                section[row == number] = self.index.setdefault(name, len(self.index))
+        for number in np.flatnonzero(np.bincount(row[row >= 0])).tolist():
+            name = self.placement.names[number]
+            section[row == number] = self.index.setdefault(name, len(self.index))
         return section, offset
 
 
