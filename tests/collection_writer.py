@@ -13,6 +13,7 @@ import numpy as np
 
 from gpadvisor.store.collection import layout
 from gpadvisor.store.collection.layout import RecordKind
+from gpadvisor.store.paths import COLLECTION_MAGIC, COLLECTION_SUFFIX
 
 
 def record(kind: int, payload: bytes) -> bytes:
@@ -39,7 +40,7 @@ def header(
     started_ns: int = 1_700_000_000_000_000_000,
 ) -> bytes:
     data = layout.FILE_HEADER.pack(
-        layout.FILE_MAGIC,
+        COLLECTION_MAGIC,
         version,
         order,
         layout.UNIT_BYTES,
@@ -158,7 +159,7 @@ def write(
     folder: Path, data: bytes, *, images: Iterable[bytes] = (), process: int = 100, number: int = 1
 ) -> Path:
     folder.mkdir(exist_ok=True)
-    (folder / f"{process}-{number:x}{layout.SUFFIX}").write_bytes(data)
+    (folder / f"{process}-{number:x}{COLLECTION_SUFFIX}").write_bytes(data)
     for image in images:
         (folder / "cubins").mkdir(exist_ok=True)
         (folder / "cubins" / f"{hashlib.sha256(image).hexdigest()}.cubin").write_bytes(image)

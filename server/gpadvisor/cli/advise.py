@@ -15,10 +15,10 @@ from gpadvisor.cli.html_page import render_html
 from gpadvisor.cli.messages import say
 from gpadvisor.cli.progress import TerminalProgress
 from gpadvisor.errors import GpadvisorError, NoDeviceCodeError, ToolFailedError, UsageError
-from gpadvisor.pipeline.inputs import collection_files, is_database
 from gpadvisor.pipeline.launches import StatedLaunch
 from gpadvisor.pipeline.render import Gate, Rendered, RenderOptions, joined, render_file
 from gpadvisor.pipeline.request import Request
+from gpadvisor.store.paths import collection_files, is_database
 
 _DESCRIPTION = """\
 Print on one screen what takes the time, what limits it, and the changes worth their while: each with

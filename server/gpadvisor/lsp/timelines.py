@@ -23,7 +23,7 @@ from gpadvisor.lsp.publishing import Publisher
 from gpadvisor.lsp.search import ProfileFile, find_profiles, is_profile, look_at
 from gpadvisor.lsp.snapshot import RUN, Folder
 from gpadvisor.lsp.state import State
-from gpadvisor.pipeline.inputs import has_timeline
+from gpadvisor.store.paths import has_timeline
 
 log: Final = logging.getLogger("gpadvisor.lsp")
 _TRACE: Final = "trace.db"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -13,6 +12,7 @@ from typing import Final
 from gpadvisor.errors import NoDeviceCodeError, ProfileFormatError
 from gpadvisor.files import open_file
 from gpadvisor.pipeline.cache import file_digest
+from gpadvisor.store.paths import DATABASE_FILES, collection_files, is_collection, is_database
 
 SOURCE_SUFFIXES: Final = (".cu", ".cuh")
 CPP_SUFFIXES: Final = (".cc", ".cpp", ".cxx", ".c", ".h", ".hh", ".hpp", ".hxx", ".inl")
@@ -21,13 +21,6 @@ _PYTHON_SUFFIXES: Final = (".py", ".ipynb")
 _CUDA: Final = re.compile(rb"\b__(?:global|device)__\b|<<<")
 _LOOKED_AT: Final = 8 << 20
 _ELF_MACHINE_CUDA: Final = 190
-_ZIP: Final = b"PK\3\4"
-_TIMELINE: Final = b"timeline_work.parquet"
-_NAMES_BYTES: Final = 4 << 20
-"""At the end of a snapshot, where the names of its tables are."""
-_COLLECTION: Final = b"GPACUPTI"
-_DATABASE_FILES: Final = ("meta.db", "profile.db", "cct.db")
-_COLLECTION_FILES: Final = ("*.gpacupti", "host-lines.json", "cubins/*.cubin")
 
 
 class InputKind(Enum):
@@ -47,7 +40,7 @@ def input_kind(path: Path) -> InputKind:
     """
     try:
         if path.is_dir():
-            if _is_collection(path):
+            if is_collection(path):
                 return InputKind.PROFILE
             if is_database(path):
                 raise ProfileFormatError(
@@ -82,11 +75,6 @@ def input_kind(path: Path) -> InputKind:
     return InputKind.PROFILE
 
 
-def is_database(path: Path) -> bool:
-    """Whether a folder is a database of HPCToolkit."""
-    return path.is_dir() and (path / _DATABASE_FILES[0]).is_file()
-
-
 def _has_cuda(path: Path) -> bool:
     """Whether a C++ file has CUDA code, or its build compiles it as such."""
     with open_file(path) as stream:
@@ -112,42 +100,5 @@ def input_digest(path: Path) -> str:
 def input_bytes(path: Path) -> int:
     """Size of an input on the disk."""
     if is_database(path):
-        return sum((path / name).stat().st_size for name in _DATABASE_FILES)
+        return sum((path / name).stat().st_size for name in DATABASE_FILES)
     return sum(file.stat().st_size for _, file in collection_files(path) or [("", path)])
-
-
-def collection_files(path: Path) -> list[tuple[str, Path]]:
-    """Name and place of each file of a collection, also where one process's file is named; else nothing."""
-    if path.is_dir():
-        return list(_regular_files(path)) if _is_collection(path) else []
-    with open_file(path) as stream:
-        if stream.read(len(_COLLECTION)) != _COLLECTION:
-            return []
-    beside = [(name, file) for name, file in _regular_files(path.parent) if file.suffix != path.suffix]
-    return [(path.name, path), *beside]
-
-
-def _regular_files(folder: Path) -> Iterator[tuple[str, Path]]:
-    for pattern in _COLLECTION_FILES:
-        for file in sorted(folder.glob(pattern)):
-            if file.is_file() and not file.is_symlink():
-                yield file.relative_to(folder).as_posix(), file
-
-
-def _is_collection(path: Path) -> bool:
-    # The readers behind it take long to import, and few inputs are directories.
-    from gpadvisor.store.collection.files import is_collection  # noqa: PLC0415  # start-up cost
-
-    return is_collection(path)
-
-
-def has_timeline(path: Path) -> bool:
-    """Whether a snapshot seems to have a timeline: by the names at its end, nothing is unpacked."""
-    try:
-        with open_file(path) as stream:
-            if stream.read(len(_ZIP)) != _ZIP:
-                return False
-            stream.seek(max(0, path.stat().st_size - _NAMES_BYTES))
-            return _TIMELINE in stream.read(_NAMES_BYTES)
-    except OSError:
-        return False

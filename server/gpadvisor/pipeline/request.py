@@ -13,6 +13,7 @@ from gpadvisor.pipeline.cache import file_digest
 from gpadvisor.pipeline.inputs import input_digest
 from gpadvisor.pipeline.launches import StatedLaunch
 from gpadvisor.pipeline.settings import Settings
+from gpadvisor.store.paths import trace_files
 
 Progress: TypeAlias = Callable[[str], None]
 """Called with a few words at the start of each stage; may raise to cancel."""
@@ -72,8 +73,5 @@ class Request(NamedTuple):
 
 def trace_digest(trace: Path) -> str:
     """Of a file, of a collection, or of the files of a database that are read for its trace."""
-    if trace.name == "trace.db":
-        trace = trace.parent
-    if not (trace / "trace.db").is_file():
-        return input_digest(trace)
-    return " ".join(file_digest(trace / name) for name in ("trace.db", "meta.db", "profile.db"))
+    files = trace_files(trace)
+    return " ".join(map(file_digest, files)) if files else input_digest(trace)

@@ -22,13 +22,14 @@ from gpadvisor.model.profile import KernelProfile, Profile
 from gpadvisor.model.program import Program
 from gpadvisor.pipeline.analyse import used_sections
 from gpadvisor.pipeline.cache import Cache
-from gpadvisor.pipeline.inputs import InputKind, has_timeline, input_bytes, input_kind, is_database
+from gpadvisor.pipeline.inputs import InputKind, input_bytes, input_kind
 from gpadvisor.pipeline.line_recovery import LineRecovery
 from gpadvisor.pipeline.opening import load, no_launch_in
 from gpadvisor.pipeline.programs import kernel_program, open_cubin
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.sass.listing import dump_listing
+from gpadvisor.store.paths import has_timeline, is_database
 from gpadvisor.store.snapshot import export_snapshot, write_snapshot
 from gpadvisor.toolchain import disassemble
 

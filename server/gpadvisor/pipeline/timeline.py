@@ -21,10 +21,10 @@ from gpadvisor.errors import (
 from gpadvisor.model.advice import KernelAdvice
 from gpadvisor.model.timeline import DeviceIdleness, RunFinding, RunIdleness, RunStrip, RunTimes, Timeline
 from gpadvisor.pipeline.cache import Cache, installation_digest
-from gpadvisor.pipeline.inputs import has_timeline
 from gpadvisor.pipeline.request import Request, trace_digest
 from gpadvisor.sandbox.children import call
 from gpadvisor.sandbox.codec import Failure, failure, from_answer, from_bytes, to_bytes
+from gpadvisor.store.paths import has_timeline
 
 T = TypeVar("T")
 _READER: Final = "gpadvisor.pipeline.timeline:answer"

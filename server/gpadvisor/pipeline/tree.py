@@ -11,11 +11,11 @@ from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.model.profile import Profile
 from gpadvisor.pipeline.advise import AdvisedKernel
 from gpadvisor.pipeline.contexts import measured_contexts
-from gpadvisor.pipeline.inputs import is_database
 from gpadvisor.pipeline.launch_ways import TracedRun, ways_of_profile
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.views import advised_run, shown_kernels
 from gpadvisor.report.style import Style
+from gpadvisor.store.paths import is_database
 from gpadvisor.store.traces import is_trace
 from gpadvisor.views.tree.build import ContextKernel, OtherWork, call_tree, checked, columns_of
 from gpadvisor.views.tree.contexts import contexts_tree, usual_metrics

@@ -10,6 +10,7 @@ from typing import Final
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.files import read_file
 from gpadvisor.store.ncu import container
+from gpadvisor.store.paths import COLLECTION_MAGIC
 
 
 class ProfileKind(Enum):
@@ -37,7 +38,7 @@ _FOREIGN: Final = (
     (b"BZh", "is a bzip2 file; unpack it with bunzip2 and give the report inside"),
     (b"\xfd7zXZ\x00", "is an xz file; unpack it with unxz and give the report inside"),
     (b"HPCRUN", "is a measurement of HPCToolkit; run hpcprof and give 'gpadvisor import' its database"),
-    (b"GPACUPTI", "is one process's part of a collection; name the file or its directory on disk"),
+    (COLLECTION_MAGIC, "is one process's part of a collection; name the file or its directory on disk"),
     (b"CUPS", f"is a raw CUPTI sampling file, which is not read; {_COLLECT}"),
     (b"Nsight", f"is an Nsight Systems report, which holds no PC samples; {_COLLECT}"),
     (b"NVDA", f"is a file of another NVIDIA tool; {_COLLECT}"),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.model.profile import Profile
-from gpadvisor.store.collection.files import is_collection
 from gpadvisor.store.formats import ProfileKind, kind_of, read_bytes
+from gpadvisor.store.paths import is_collection
 
 
 def load_bytes(data: bytes) -> Profile:

@@ -39,6 +39,12 @@ def test_a_load_is_no_cause_of_a_wait_for_the_pipeline_and_says_so(waited: str, 
     assert edge.prune_detail == said
 
 
+def test_what_is_spaced_behind_a_load_waits_for_the_schedule() -> None:
+    """Its result comes by scoreboard: nothing of it is there when the stall count is over."""
+    result = blame_text("LDG.E R0, [R2.64] | S4 W0\nFADD R6, R0, R8", {(1, "wait"): 9})
+    assert blamed(result, "wait") == {0: ("schedule", 9)}
+
+
 def test_a_barrier_stall_tells_how_far_away_its_cause_is() -> None:
     text = "LDG.E R0, [R2.64] | W0\nSTS [R4], R0 | ?0\nBAR.SYNC 0x0 | S5\nLDS R1, [R5] | W1\nEXIT"
     result = blame_text(text, {(1, "long_scoreboard"): 90, (3, "barrier"): 50})

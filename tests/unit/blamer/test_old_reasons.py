@@ -62,6 +62,7 @@ def test_an_old_reason_is_refined_only_where_one_is_left(old: str, at: int, toda
     (number,) = kernel.samples.reason.tolist()
     assert kernel.reasons[number] == (kept if today is None else stall_reason(today))
     assert (kernel.samples.total.tolist(), kernel.samples.latency.tolist()) == ([8], [5])
+    assert kernel.samples.pc.tolist() == profile.samples.pc.tolist() == [at * 16]
 
 
 def test_samples_that_become_the_same_are_added_up() -> None:

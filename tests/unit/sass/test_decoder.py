@@ -59,7 +59,9 @@ def test_a_printed_target_is_taken() -> None:
 
 def test_a_label_is_resolved_by_the_encoding() -> None:
     assert _branch(SassLine("@P0", "BRA", ".L_x_7"), (0x0000003000000947, 0)) == (0x60, None, "0x60")
-    assert _branch(SassLine(None, "BSSY", "B0, .L_x_7"), (0x0000003000007945, 0)) == (None, None, "B0, 0x60")
+    for high in (0, 0x000FD80003800000, 0x000FD80003812345):  # its offset ends where a branch's goes on
+        bssy = SassLine(None, "BSSY", "B0, .L_x_7")
+        assert _branch(bssy, (0x0000003000007945, high)) == (None, None, "B0, 0x60")
 
 
 def test_calls() -> None:

@@ -14,11 +14,12 @@ from gpadvisor.errors import ProfileFormatError
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS, Evidence, Profile
 from gpadvisor.store.collection import executions, samples
-from gpadvisor.store.collection.files import is_collection, live_counters
+from gpadvisor.store.collection.files import live_counters
 from gpadvisor.store.collection.layout import UNIT_BYTES, RecordKind, Stage
 from gpadvisor.store.collection.picks import Picks, write_picks
 from gpadvisor.store.collection.summary import summarize_collection
 from gpadvisor.store.load import load_profile
+from gpadvisor.store.paths import is_collection
 
 IMAGE = tiny_cubin({"add": [("add_helper", 64)], "mul": [], "shared_device": []})
 REASONS = [

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from gpadvisor.errors import ProfileError
 from gpadvisor.profiler.collect.run import ProfileRequest, Say
-from gpadvisor.store.collection.files import is_collection, live_counters
+from gpadvisor.store.collection.files import live_counters
+from gpadvisor.store.paths import is_collection
 
 
 @contextlib.contextmanager

@@ -21,8 +21,8 @@ from gpadvisor.profiler.cupti.options import Heartbeat, KernelTimes
 from gpadvisor.profiler.doctor import Ladder
 from gpadvisor.report.names import base_name
 from gpadvisor.sandbox.application import Ending
-from gpadvisor.store.collection.files import is_collection
 from gpadvisor.store.collection.picks import Picks, write_picks
+from gpadvisor.store.paths import is_collection
 
 _NAMES: Final = 5
 _NOTHING: Final = "nothing was collected"

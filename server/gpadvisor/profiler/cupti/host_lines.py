@@ -13,7 +13,8 @@ from typing import Final
 
 from gpadvisor.errors import CancelledError, ToolError
 from gpadvisor.sandbox.tools import run_tool
-from gpadvisor.store.collection.files import HOST_LINES, HostLine
+from gpadvisor.store.collection.files import HostLine
+from gpadvisor.store.paths import HOST_LINES
 
 _PER_CALL: Final = 500
 _ALL_SECONDS: Final = 10.0  # a library with debug information can take its time; the rest stays unnamed

@@ -16,10 +16,10 @@ from typing import Any, Final, TypeAlias
 
 from gpadvisor.errors import ProfileFormatError
 from gpadvisor.files import open_file, read_file
-from gpadvisor.store.collection.layout import FILE_HEADER, FILE_MAGIC, SUFFIX
+from gpadvisor.store.collection.layout import FILE_HEADER
 from gpadvisor.store.collection.records import read_header
+from gpadvisor.store.paths import COLLECTION_SUFFIX, HOST_LINES
 
-HOST_LINES: Final = "host-lines.json"
 HostLine: TypeAlias = tuple[str | None, str | None, int | None]
 """Function, file and line of a native frame."""
 
@@ -45,17 +45,6 @@ class Live:
     file_bytes: int
 
 
-def is_collection(path: Path) -> bool:
-    """Whether a path is a collection directory, or one file of one."""
-    if path.is_dir():
-        return path.joinpath("cubins").is_dir() or any(path.glob(f"*{SUFFIX}"))
-    try:
-        with open_file(path) as file:
-            return file.read(len(FILE_MAGIC)) == FILE_MAGIC
-    except OSError:
-        return False
-
-
 def process_files(path: Path) -> tuple[Path, ...]:
     """The files of all processes, the oldest first.
 
@@ -64,7 +53,7 @@ def process_files(path: Path) -> tuple[Path, ...]:
     """
     if not path.is_dir():
         return (path,)
-    paths = [entry for entry in sorted(path.glob(f"*{SUFFIX}")) if _is_regular(entry)]
+    paths = [entry for entry in sorted(path.glob(f"*{COLLECTION_SUFFIX}")) if _is_regular(entry)]
     if not paths:
         raise ProfileFormatError(f"the directory {_NONE}")
     if len(paths) > MAX_FILES or sum(entry.stat().st_size for entry in paths) > MAX_BYTES:
@@ -131,7 +120,7 @@ def _host_line(line: Any) -> HostLine:
 def live_counters(path: Path) -> Live:
     """The counters of a collection that may still grow; files that are just being made count nothing."""
     processes = launches = samples = kernels = lost = size = 0
-    for entry in path.glob(f"*{SUFFIX}"):
+    for entry in path.glob(f"*{COLLECTION_SUFFIX}"):
         try:
             with open_file(entry) as file:
                 header = read_header(file.read(FILE_HEADER.size))

@@ -9,9 +9,7 @@ from typing import Final
 
 import numpy as np
 
-FILE_MAGIC: Final = b"GPACUPTI"
 SEGMENT_MAGIC: Final = b"\xffGPASEG1"
-SUFFIX: Final = ".gpacupti"
 VERSION: Final = 1
 BYTE_ORDER: Final = 0x01020304
 UNIT_BYTES: Final = 65536

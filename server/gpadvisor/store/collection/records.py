@@ -12,7 +12,6 @@ from gpadvisor.errors import ProfileFormatError
 from gpadvisor.store.collection.layout import (
     BYTE_ORDER,
     FILE_HEADER,
-    FILE_MAGIC,
     MARK,
     RECORD_HEADER,
     SEGMENT_HEADER,
@@ -20,6 +19,7 @@ from gpadvisor.store.collection.layout import (
     UNIT_BYTES,
     VERSION,
 )
+from gpadvisor.store.paths import COLLECTION_MAGIC
 
 _MAX_SEGMENT_UNITS: Final = 1 << 15
 
@@ -56,7 +56,7 @@ def read_header(data: bytes | memoryview) -> FileHeader:
     if len(data) < FILE_HEADER.size:
         raise ProfileFormatError("the collection file is cut short inside its header; collect again")
     magic, version, order, unit, process, parent, finished, *counters = FILE_HEADER.unpack_from(data)
-    if magic != FILE_MAGIC:
+    if magic != COLLECTION_MAGIC:
         raise ProfileFormatError("the file is no collection of the cupti collector; collect again")
     if order != BYTE_ORDER:
         raise ProfileFormatError(

@@ -44,6 +44,7 @@ from gpadvisor.store.hpctoolkit.kernels import (
 )
 from gpadvisor.store.hpctoolkit.reasons import COUNTERS, NOT_RECORDED, reason_of
 from gpadvisor.store.parts import MAX_SAMPLES
+from gpadvisor.store.paths import DATABASE_FILES
 
 _PERIODS: Final = "GSAMP:PER (cyc)"
 _DROPPED: Final = "GSAMP:DRP"
@@ -354,6 +355,6 @@ def _ranks(database: Database) -> list[Problem]:
 
 def _digest(folder: Path) -> str:
     digest = hashlib.sha256()
-    for name in ("meta.db", "profile.db", "cct.db"):
+    for name in DATABASE_FILES:
         digest.update(hashlib.sha256((folder / name).read_bytes()).digest())
     return digest.hexdigest()

@@ -21,6 +21,7 @@ from gpadvisor.errors import ProfileError, ProfileFormatError
 from gpadvisor.model.profile import Profile
 from gpadvisor.store.formats import ProfileKind, kind_of, read_bytes
 from gpadvisor.store.parts import JsonObject, Parts, digest_of, put_together, take_apart
+from gpadvisor.store.paths import TIMELINE_CALLS, TIMELINE_WORK
 from gpadvisor.store.snapshot.redaction import redacted
 from gpadvisor.store.snapshot.tables import SCHEMAS, decode_tables, encode_tables
 
@@ -38,7 +39,7 @@ ACROSS: Final = frozenset(f"across_{name}" for name in ("samples", "launches", "
 """Tables of a snapshot that sums up others, which merging needs and reading it does not."""
 CELLS_TABLE: Final = "across_cells"
 """What each of these has at each place, where it was asked for."""
-TIMELINE: Final = frozenset({"timeline_work", "timeline_calls"})
+TIMELINE: Final = frozenset({TIMELINE_WORK, TIMELINE_CALLS})
 """Tables of a run on the clock; see ``store.timeline.stored``."""
 _OPTIONAL: Final = ("lines", "launch_paths")  # of a manifest
 _FOLDERS: Final = {"binaries": ".cubin", "disassembly": ".json", "sources": ""}

@@ -9,7 +9,7 @@ from typing import Final
 from gpadvisor.errors import NoTimelineError, ProfileFormatError
 from gpadvisor.files import open_file
 from gpadvisor.model.timeline import Timeline
-from gpadvisor.store.collection.files import is_collection
+from gpadvisor.store.paths import TRACE, is_collection
 from gpadvisor.store.timeline.chrome import read_chrome
 from gpadvisor.store.timeline.hpctoolkit import read_trace
 from gpadvisor.store.timeline.nsys import read_nsys
@@ -17,7 +17,6 @@ from gpadvisor.store.timeline.recorded import read_recorded
 from gpadvisor.store.timeline.stored import read_stored
 from gpadvisor.store.traces import GZIP, SQLITE, is_json
 
-_TRACE: Final = "trace.db"
 _ZIP: Final = b"PK\3\4"
 
 
@@ -30,7 +29,7 @@ def read_timeline(path: Path, *, paths: bool = False) -> Timeline:
     """
     if is_collection(path):
         return read_recorded(path)
-    if path.is_dir() or path.name == _TRACE:
+    if path.is_dir() or path.name == TRACE:
         return read_trace(path if path.is_dir() else path.parent)
     try:
         with open_file(path) as stream:

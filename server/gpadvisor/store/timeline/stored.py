@@ -78,15 +78,6 @@ def read_stored(path: Path) -> Timeline:
         ) from error
 
 
-def has_timeline(path: Path) -> bool:
-    """Whether a file is a snapshot with a timeline; nothing but its manifest is read."""
-    try:
-        with open_file(path) as stream, opened(stream, path.stat().st_size) as (_, manifest):
-            return HEAD in manifest
-    except (ProfileFormatError, OSError):
-        return False
-
-
 def _put_together(head: Any, tables: Mapping[str, Mapping[str, NDArray[Any]]]) -> Timeline:
     names = [str(name) for name in head["names"]]
     kernels = [
