@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 from gpadvisor.errors import UsageError
 from gpadvisor.files import cache_folder, scratch_folder
 from gpadvisor.pipeline.cache import Cache
-from gpadvisor.pipeline.render import RenderOptions, render_file
+from gpadvisor.pipeline.formats import RenderOptions
+from gpadvisor.pipeline.render import render_file
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import find_settings
 from gpadvisor.profiler.cupti import CollectOptions, ProcessSession, SamplingMode

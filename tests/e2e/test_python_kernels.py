@@ -19,7 +19,8 @@ from tests.python_kernels import python_cubin
 from tests.sampled import sampled
 
 from gpadvisor.cubin import demangle, read_cubin
-from gpadvisor.pipeline.render import RenderOptions, render_file
+from gpadvisor.pipeline.formats import RenderOptions
+from gpadvisor.pipeline.render import render_file
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 

@@ -15,7 +15,8 @@ from gpadvisor.gate.baseline import joined as joined_states
 from gpadvisor.gate.comment import comment_text
 from gpadvisor.gate.limits import GateLimit, GateOutcome
 from gpadvisor.pipeline.compare import CompareOptions, compare_files
-from gpadvisor.pipeline.render import Fired, Gate, Placing, Rendered, RenderOptions, joined, render_forms
+from gpadvisor.pipeline.formats import Placing, RenderOptions
+from gpadvisor.pipeline.render import Fired, Gate, Rendered, joined, render_forms
 from gpadvisor.pipeline.request import Progress, Request
 
 FILES: Final = {

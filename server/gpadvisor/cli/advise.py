@@ -15,8 +15,9 @@ from gpadvisor.cli.html_page import render_html
 from gpadvisor.cli.messages import say
 from gpadvisor.cli.progress import TerminalProgress
 from gpadvisor.errors import GpadvisorError, NoDeviceCodeError, ToolFailedError, UsageError
+from gpadvisor.pipeline.formats import RenderOptions
 from gpadvisor.pipeline.launches import StatedLaunch
-from gpadvisor.pipeline.render import Gate, Rendered, RenderOptions, joined, render_file
+from gpadvisor.pipeline.render import Gate, Rendered, joined, render_file
 from gpadvisor.pipeline.request import Request
 from gpadvisor.store.paths import collection_files, is_database
 

@@ -167,7 +167,8 @@ def _comment(arguments: argparse.Namespace) -> int:
 
 def _hook(arguments: argparse.Namespace) -> int:
     from gpadvisor.gate.baseline import difference, joined
-    from gpadvisor.pipeline.render import RenderOptions, render_file
+    from gpadvisor.pipeline.formats import RenderOptions
+    from gpadvisor.pipeline.render import render_file
 
     advise_arguments = _request(arguments)
     findings = baseline.read_baseline(arguments.baseline) if arguments.baseline.is_file() else None

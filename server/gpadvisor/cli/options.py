@@ -13,6 +13,7 @@ from typing import Final
 
 from gpadvisor.errors import SettingsError
 from gpadvisor.files import write_atomically
+from gpadvisor.pipeline.formats import ADVICE_FORMATS
 from gpadvisor.pipeline.launches import (
     ARGUMENT_KINDS,
     MAX_WHOLE,
@@ -22,7 +23,7 @@ from gpadvisor.pipeline.launches import (
 )
 from gpadvisor.sandbox.pager import page
 
-FORMATS: Final = ("text", "json", "sarif", "codequality", "markdown", "html")
+FORMATS: Final = (*ADVICE_FORMATS, "html")
 
 NO_LINES: Final = Path("none")
 """In place of a source: nothing is compiled for lines."""

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from gpadvisor.errors import UsageError
-from gpadvisor.pipeline.render import Placing
+from gpadvisor.pipeline.formats import ADVICE_FORMATS, Placing
 
-FORMATS: Final = ("sarif", "codequality")
+FORMATS: Final = tuple(name for name, form in ADVICE_FORMATS.items() if form.placed)
 PAGES: Final = "GPADVISOR_PAGES"
 """Environment variable: address of the folder with the rules' pages, set by the action for GitHub."""
 _CATEGORY: Final = re.compile(r"[\w.+-]+(/[\w.+-]+)*")
@@ -20,7 +20,7 @@ _CATEGORY: Final = re.compile(r"[\w.+-]+(/[\w.+-]+)*")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare them."""
-    group = parser.add_argument_group("for code scanning services, with --format sarif or codequality")
+    group = parser.add_argument_group(f"for code scanning services, with --format {' or '.join(FORMATS)}")
     group.add_argument(
         "--diff",
         metavar="BASE",
@@ -56,7 +56,7 @@ def placing(arguments: argparse.Namespace) -> Placing:
         for name in ("diff", "category", "omit_suppressed"):
             if getattr(arguments, name, None):  # those of "why" have none
                 option = name.replace("_", "-")
-                raise UsageError(f"--{option} is for --format sarif or codequality; add one of them")
+                raise UsageError(f"--{option} is for --format {' or '.join(FORMATS)}; add one of them")
         return Placing()
     from gpadvisor.pipeline.changed_lines import changed_lines, repository_root
 

@@ -302,7 +302,8 @@ class _End:
 
 
 def _advise(snapshot: Path) -> int:
-    from gpadvisor.pipeline.render import RenderOptions, render_file
+    from gpadvisor.pipeline.formats import RenderOptions
+    from gpadvisor.pipeline.render import render_file
     from gpadvisor.pipeline.request import Request
     from gpadvisor.pipeline.settings import find_settings
 

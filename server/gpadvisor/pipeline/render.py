@@ -12,8 +12,10 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from gpadvisor.errors import UsageError
 from gpadvisor.files import cache_folder
 from gpadvisor.pipeline.cache import Cache, file_digest, installation_digest
+from gpadvisor.pipeline.formats import ADVICE_FORMATS, Rendering, RenderOptions
 from gpadvisor.pipeline.inputs import InputKind, input_digest, input_kind
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources import local as local_sources
@@ -23,29 +25,6 @@ if TYPE_CHECKING:
     from gpadvisor.model.advice import Advice
     from gpadvisor.pipeline.advise import AdvisedFile
     from gpadvisor.pipeline.prefetch import Opened
-
-
-class Placing(NamedTuple):
-    """Where services that show advice beside lines of a repository put it, and which of it."""
-
-    root: str = ""  # of the repository
-    folder: str = ""  # that relative paths start from
-    changed: Mapping[str, tuple[tuple[int, int], ...]] | None = None  # lines that a change touches, by file
-    category: str = ""
-    omit_suppressed: bool = False
-    pages: str = ""  # address of the folder of the rules' pages
-
-
-class RenderOptions(NamedTuple):
-    """How the advice is printed."""
-
-    format: str  # "text", "json", "sarif", "markdown"
-    width: int
-    color: bool
-    use_cache: bool
-    details: bool = False  # text with every number instead of one screen
-    why: str | None = None  # text of one suggestion, by its number or code
-    placing: Placing = Placing()
 
 
 class Fired(NamedTuple):
@@ -124,19 +103,11 @@ def render_forms(
 
 
 def joined(texts: Sequence[str], form: str) -> str:
-    """The answers to several inputs as one: JSON as a list, SARIF as one log."""
-    if len(texts) == 1 or form not in {"json", "sarif", "codequality"}:
+    """The answers to several inputs as one."""
+    known = ADVICE_FORMATS.get(form)
+    if len(texts) == 1 or known is None or known.join is None:
         return "\n".join(texts)
-    documents = [json.loads(text) for text in texts]
-    if form == "sarif":
-        from gpadvisor.report.sarif_limits import joined_logs
-
-        return joined_logs(documents)
-    if form == "codequality":
-        from gpadvisor.report.codequality import joined_findings
-
-        return joined_findings(documents)
-    return json.dumps(documents, indent=2) + "\n"
+    return known.join([json.loads(text) for text in texts])
 
 
 def key_parts(path: Path, request: Request) -> dict[str, object]:
@@ -242,63 +213,6 @@ def render(
     file: AdvisedFile | None = None,
 ) -> str:
     """The advice in one of the formats; ``file`` for fixes and hashes of lines beside it."""
-    if options.format == "json":
-        from gpadvisor.report.jsonformat import render_json
-
-        return render_json(advice)
-    if options.format in {"sarif", "codequality"}:
-        return _placed(advice, options, texts, request, file)
-    if options.format == "markdown":
-        from gpadvisor.report.markdown import render_markdown
-
-        return render_markdown(advice, sources=texts)
-    if options.why is not None:
-        from gpadvisor.report.why import render_why
-
-        return render_why(advice, options.why, width=options.width, color=options.color, sources=texts)
-    from gpadvisor.report.text import render_text
-
-    return render_text(
-        advice,
-        width=options.width,
-        color=options.color,
-        sources=texts,
-        details=options.details,
-        everything=request.show_all,
-    )
-
-
-def _placed(
-    advice: Advice,
-    options: RenderOptions,
-    texts: Mapping[str, str],
-    request: Request,
-    file: AdvisedFile | None,
-) -> str:
-    """For services that show advice beside lines of a repository."""
-    from gpadvisor.pipeline.rule_pages import rule_metadata
-    from gpadvisor.pipeline.suggested_fixes import suggested_fixes
-    from gpadvisor.report.codequality import render_codequality
-    from gpadvisor.report.placement import Repository
-    from gpadvisor.report.sarif import SarifOptions, SarifSources, render_sarif
-
-    placing = options.placing
-    root = placing.root or str(request.root.resolve())
-    repository = Repository(root=root, folder=placing.folder, changed=placing.changed)
-    if options.format == "codequality":
-        return render_codequality(advice, repository, sources=texts)
-    return render_sarif(
-        advice,
-        SarifOptions(
-            repository=repository,
-            category=placing.category,
-            omit_suppressed=placing.omit_suppressed,
-            home=placing.pages,
-            rules=rule_metadata(placing.pages),
-        ),
-        SarifSources(
-            texts=texts,
-            now={} if file is None else file.sources.local,
-            fixes={} if file is None else suggested_fixes(file),
-        ),
-    )
+    if options.format not in ADVICE_FORMATS:
+        raise UsageError(f"{options.format!r} is no format; {', '.join(ADVICE_FORMATS)} are")
+    return ADVICE_FORMATS[options.format].render(Rendering(advice, options, texts, request, file))

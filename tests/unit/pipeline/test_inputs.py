@@ -10,9 +10,10 @@ import pytest
 from tests import collection_writer as made
 from tests.tiny_cubin import tiny_cubin
 
-from gpadvisor.errors import ProfileFormatError
+from gpadvisor.errors import ProfileFormatError, UsageError
+from gpadvisor.pipeline.formats import RenderOptions
 from gpadvisor.pipeline.inputs import InputKind, input_bytes, input_digest, input_kind
-from gpadvisor.pipeline.render import RenderOptions, render_file
+from gpadvisor.pipeline.render import render_file
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.pipeline.snapshots import import_profile
@@ -70,6 +71,8 @@ def test_advice_on_a_collection_changes_with_it(tmp_path: Path, monkeypatch: pyt
     assert advice() == cold
     _collection(folder, samples=60)
     assert advice() != cold
+    with pytest.raises(UsageError, match="'yaml' is no format; text, json, sarif, codequality, markdown are"):
+        render_file(folder, request, shown._replace(format="yaml"), lambda _: None)
 
 
 def test_a_collection_becomes_a_snapshot(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ from gpadvisor.model.finding import BaselineKind, EditorAnalysis, Freshness
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.pipeline.advise import advise_file
 from gpadvisor.pipeline.cache import Cache
-from gpadvisor.pipeline.render import RenderOptions, render_file
+from gpadvisor.pipeline.formats import RenderOptions
+from gpadvisor.pipeline.render import render_file
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.pipeline.snapshots import import_profile
