@@ -16,7 +16,8 @@ from gpadvisor.evidence.exchanges import exchange_barriers
 from gpadvisor.evidence.lanes import active_share
 from gpadvisor.evidence.queries import RowIndices, by_role, by_stall, line_text, loop_indices, share
 from gpadvisor.evidence.serial_sums import serial_sums
-from gpadvisor.evidence.trees import has_few_elements, leaves_by_remainder, tree_barriers
+from gpadvisor.evidence.trees import has_few_elements, joins_doubles, leaves_by_remainder, tree_barriers
+from gpadvisor.machine.timing import SLOW_DOUBLES, times_as_slow
 from gpadvisor.model.advice import StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.ids import FunctionId
@@ -162,9 +163,19 @@ def is_scattered(context: KernelContext, number: FunctionId, barrier: int) -> bo
     return len(function.loops[loop].blocks) > 1 or not divided.isdisjoint(loop_indices(function, loop))
 
 
+def trees_for_shuffles(context: KernelContext, function: Function) -> tuple[int, ...]:
+    """The barriers of trees that shuffles make shorter.
+
+    By shuffles all warps add their five levels up, where one warp did: three times the additions for a block
+    of 128. Where doubles are slow those set the pace; a tree of three arrays simulates at 0.9x then.
+    """
+    slow = times_as_slow(context.program.arch) >= SLOW_DOUBLES
+    return tuple(index for index in tree_barriers(function) if not (slow and joins_doubles(function, index)))
+
+
 def waits_for_levels(context: KernelContext, blame: Blame, function: Function) -> bool:
     """Whether warps wait at the levels of a function's tree, so that shuffles in their place are told."""
-    levels = {(function.id, index) for index in tree_barriers(function)}
+    levels = {(function.id, index) for index in trees_for_shuffles(context, function)}
     waits = by_stall(blame, {StallClass.SYNCHRONIZATION}) & by_role(blame, Role.BLAMED, Role.SELF)
     waits &= blame.rows.function == function.id
     return (

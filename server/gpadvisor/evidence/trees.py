@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from gpadvisor.evidence.accesses import is_global, is_memory
@@ -50,6 +50,17 @@ def tree_barriers(function: Function) -> tuple[int, ...]:
         if is_barrier(function, index)
     ]
     return tuple(sorted({*levels, *_unrolled_tree(function)}))
+
+
+@lru_cache(maxsize=64)
+def joins_doubles(function: Function, barrier: int) -> bool:
+    """Whether the level of a tree in front of a barrier adds up doubles."""
+    loop = function.innermost_loop(barrier)
+    level = range(next(filter(partial(is_barrier, function), range(barrier - 1, -1, -1)), 0), barrier)
+    return any(
+        function.instructions[index].info.opclass is OpcodeClass.FLOAT64
+        for index in (level if loop is None else loop_indices(function, loop))
+    )
 
 
 def _is_of_rows(function: Function, index: int) -> bool:

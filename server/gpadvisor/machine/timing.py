@@ -109,6 +109,19 @@ def timing_of(arch: str) -> tuple[Timing, SimulatedDevice]:
     return Timing(**values), SimulatedDevice(name=title, **device)
 
 
+SLOW_DOUBLES: Final = 16
+"""Times as slow as floats from where doubles count as slow; fast ones have a half or a quarter."""
+
+
+def times_as_slow(arch: str) -> int:
+    """How many times as long as a float's an operation on doubles takes its pipe; 1 where it is not known."""
+    try:
+        timing, _ = timing_of(arch)
+    except UnknownArchitectureError:
+        return 1
+    return timing.fp64_interval // timing.ffma_interval
+
+
 @cache
 def _document() -> dict[str, Any]:
     data = resources.files("gpadvisor.machine").joinpath("data", "timing.toml").read_text(encoding="utf-8")

@@ -48,7 +48,6 @@ from typing import Final
 
 import numpy as np
 
-from gpadvisor.errors import GpadvisorError
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.busy_doubles import need_doubles
 from gpadvisor.estimators.caps import busiest_after
@@ -67,7 +66,7 @@ from gpadvisor.evidence.queries import (
     share,
     stalled,
 )
-from gpadvisor.machine.timing import timing_of
+from gpadvisor.machine.timing import SLOW_DOUBLES, times_as_slow
 from gpadvisor.model.advice import Category, Match, Rejection, StaticSite
 from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.ids import FunctionId
@@ -77,14 +76,12 @@ from gpadvisor.model.sentence import capitalised
 
 _CODE: Final = "GPA113"
 _FP64: Final = PIPES[Pipe.FP64]
-_SLOW: Final = 16
-"""Times as slow as floats, from where double precision counts as slow; fast ones have a half or a quarter."""
 _NAMED: Final = 3
 
 
 def _match(context: KernelContext) -> Match | Rejection:
-    times = _times_as_slow(context)
-    if times < _SLOW:
+    times = times_as_slow(context.program.arch)
+    if times < SLOW_DOUBLES:
         return Rejection(code=_CODE, reason="double precision is fast on this GPU")
     measured = measured_loads(context)
     full = busiest_after(measured, ())
@@ -146,15 +143,6 @@ def _other_pipes(context: KernelContext, percent_full: float) -> str:
         f"the pipe of double precision is busy on {blocks} of {sms} SMs: in blocks of a warp on {reached} of "
         f"them it would be at {percentage(spread)}"
     )
-
-
-def _times_as_slow(context: KernelContext) -> int:
-    """How many times as long as a float's an operation takes its pipe; 1 where the rates are not known."""
-    try:
-        timing, _ = timing_of(context.program.arch)
-    except GpadvisorError:
-        return 1
-    return timing.fp64_interval // timing.ffma_interval
 
 
 def _sites(context: KernelContext) -> tuple[StaticSite, ...]:

@@ -44,9 +44,9 @@ for (int s = 16; s > 0; s /= 2) v += __shfl_down_sync(~0u, v, s);
 If all warps wait alike for a load just before the barrier, the stall is that latency and balancing does
 nothing: such samples are left out. Where the loads differ from warp to warp, look at Code Reordering and
 Loop Unrolling as well. Never remove a barrier that separates a write of shared memory from a read by another
-warp. A tree whose threads take part by a remainder keeps every warp at work in every level; where a branch
-skips it, or it takes a division, Thread Divergence has the change to make. So it has where the few warps that
-work are those whose other threads are idle: that is told once.
+warp. Where doubles are slow, shuffles add more of them than a tree, and none are told. A tree whose threads
+take part by a remainder keeps every warp at work in every level; where a branch skips it, or it takes a
+division, Thread Divergence has the change to make. So it has where few warps work, with idle threads.
 
 ## How the gain is estimated
 
@@ -79,6 +79,7 @@ from gpadvisor.estimators.barrier_words import (
     stages_own,
     static_tree_advice,
     tree_advice,
+    trees_for_shuffles,
     waited_barriers,
 )
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
@@ -105,7 +106,6 @@ from gpadvisor.evidence.queries import (
     share,
     static_match,
 )
-from gpadvisor.evidence.trees import tree_barriers
 from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
 from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.figures import percent
@@ -124,7 +124,7 @@ _SINGLE: Final = "barrier of a block that is a single warp by its launch bounds"
 def _match(context: KernelContext) -> Match | Rejection:
     functions = kernel_functions(context.program, context.kernel)
     redundant = needless_sites(context, functions)
-    trees = _sites(functions, tree_barriers, _TREE)
+    trees = _sites(functions, lambda code: trees_for_shuffles(context, code), _TREE)
     if context.blame is None:
         single = _single_warp(context, functions)
         serial = serial_sites(context, functions)

@@ -196,6 +196,22 @@ def test_a_tree_takes_every_stall_of_its_levels_within_a_warp(block: int, levels
     assert "shuffles (__shfl_down_sync()" in found.advice
 
 
+@pytest.mark.parametrize(
+    ("arch", "fast"), [("sm_75", False), ("sm_80", True), ("sm_86", False), ("sm_90", True)]
+)
+@pytest.mark.parametrize("text", [TAGGED, "".join(map(_level, (128, 64, 32, 16, 8))) + "end| EXIT"])
+def test_shuffles_replace_a_tree_of_doubles_only_where_doubles_are_fast(
+    text: str, arch: str, fast: bool
+) -> None:
+    """Four sums of a field simulate at 0.4x by shuffles on a GeForce, where all warps add."""
+    rows = [Row("barrier", "barrier", 300, 200), Row("selected", "end", 100)]
+    for addition, told in (("DADD", fast), ("FADD", True)):
+        code = listing(text.replace("FADD", addition), arch)
+        for samples in (None, *([rows] if text is TAGGED else [])):
+            found = warp_balance.OPTIMIZER.match(context_of(code, samples))
+            assert (isinstance(found, Match) and "shuffles" in found.cure) is told
+
+
 def test_a_tree_frees_the_load_store_unit_by_what_it_no_longer_executes() -> None:
     rows = [Row("barrier", "barrier", 300, 200), Row("selected", "end", 100)]
     counts = {"load": (900, 28800), "end": (100, 3200), "barrier": (900, 28800)}
