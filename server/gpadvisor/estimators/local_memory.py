@@ -10,6 +10,7 @@ from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.accesses import is_local, is_stack_slot, one_way_slots, passes_stack_on
 from gpadvisor.evidence.arrays import copies_parameters, is_indexed_by_data, is_moved_by_conditions
+from gpadvisor.evidence.frames import holds_constants, largest_array
 from gpadvisor.evidence.library_code import in_library_loop, makes_random_numbers
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
 from gpadvisor.evidence.patterns import math_sequences
@@ -21,6 +22,7 @@ from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.kind import Kind
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function, FunctionKind
+from gpadvisor.model.thread_use import CodePlace
 
 _REGISTER_BYTES: Final = 4
 _FEWEST_WARPS: Final = 2  # for each scheduler, so that one can wait
@@ -33,6 +35,7 @@ class LocalKind(Kind):
     ARRAY = "local array indexed at run time"
     BY_DATA = "local array indexed by data"
     PARAMETER = "kernel parameter copied to local memory"
+    NUMBERS = "array of constants in local memory"
     CALL = "registers kept on the stack across calls"
     PASSED = "values passed on through local memory"
 
@@ -42,6 +45,7 @@ LOCAL_WORDS: Final = {
     LocalKind.ARRAY: "an array of the thread",
     LocalKind.BY_DATA: "an array of the thread",
     LocalKind.PARAMETER: "a copy of a kernel parameter",
+    LocalKind.NUMBERS: "an array of constants",
     LocalKind.CALL: "a register kept across a call",
     LocalKind.PASSED: "a value whose address is passed on",
 }
@@ -50,10 +54,21 @@ LOCAL_WORDS: Final = {
 LocalPlaces = Mapping[tuple[FunctionId, int], LocalKind]
 
 
-def becomes_registers(context: KernelContext) -> bool:
-    """Whether a thread's registers have room for the arrays of its frame beside what they hold now."""
+def largest_of(context: KernelContext, arrays: Collection[CodePlace]) -> tuple[Collection[CodePlace], int]:
+    """Of the accesses to a thread's arrays those to the largest, and its bytes; else all, and its frame's."""
+    frame, numbers = frame_bytes(context), {number for number, _ in arrays}
+    for number in numbers if len(numbers) == 1 else ():
+        function = context.program.functions[number]
+        found = largest_array(function, sorted(index for _, index in arrays), frame)
+        if found is not None:
+            return {(number, index) for index in found[0]}, found[1]
+    return arrays, frame
+
+
+def becomes_registers(context: KernelContext, size: int | None = None) -> bool:
+    """Whether a thread's registers have room for its frame, or so many bytes, beside what they hold now."""
     registers = registers_per_thread(context.program, context.kernel, context.profile)
-    frame = frame_bytes(context)
+    frame = frame_bytes(context) if size is None else size
     return 0 < frame <= _REGISTER_BYTES * (allowed_registers(context) - (registers or 0))
 
 
@@ -89,22 +104,23 @@ def registers_at_same_occupancy(context: KernelContext, registers: int) -> int |
     return best
 
 
-def fits_shared(context: KernelContext) -> bool:
-    """Whether the frames of a block fit in shared memory with as many blocks on an SM as now.
+def fits_shared(context: KernelContext, size: int | None = None) -> bool:
+    """Whether the frames of a block, or so many bytes of each thread, leave shared memory for as many blocks.
 
     Where no launch is known, those of two warps for each scheduler must, and the condition is said.
     """
+    frame = frame_bytes(context) if size is None else size
     if context.profile is None:
         sm = context.machine.sm
         threads = _FEWEST_WARPS * sm.schedulers.value * WARP
-        return frame_bytes(context) * threads <= sm.shared_bytes.value
+        return frame * threads <= sm.shared_bytes.value
     launch = context.profile.launch
     shared = shared_bytes(context.program, context.kernel, context.profile) or 0
     resident = occupancy(
         context.machine.sm,
         threads_per_block=launch.threads_per_block,
         registers_per_thread=launch.registers_per_thread or 1,
-        shared_bytes=shared + frame_bytes(context) * max(launch.threads_per_block, WARP),
+        shared_bytes=shared + frame * max(launch.threads_per_block, WARP),
     )
     return resident.blocks >= (context.occupancy.blocks_per_sm or 1)
 
@@ -149,15 +165,12 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
     ]
     if not full and librarys and all(librarys):
         return {}  # those of curand_init, or a state of quasi-random numbers
-    # Of several arrays nobody can say which access belongs to which.
-    if not full and arrays and _holds_parameters(own_slots):
-        return {
-            (function.id, index): LocalKind.PARAMETER
-            for function in own_slots
-            for index in own_slots[function]
-        }
-    by_data = any(is_indexed_by_data(functions[function_id], index) for function_id, index in arrays)
-    array = LocalKind.BY_DATA if by_data or _conditions_move(functions, arrays) else LocalKind.ARRAY
+    copied = None if full or not arrays else _copied(own_slots)
+    if copied is not None:
+        return {(function.id, index): copied for function in own_slots for index in own_slots[function]}
+    told, _ = largest_of(context, arrays)
+    by_data = any(is_indexed_by_data(functions[function_id], index) for function_id, index in told)
+    array = LocalKind.BY_DATA if by_data or _conditions_move(functions, told) else LocalKind.ARRAY
     kinds = {}
     for function, indices in own_slots.items():
         fixed = _fixed_places(function, indices, array if arrays else None, full=full, spills=spills)
@@ -198,17 +211,16 @@ def _conditions_move(functions: Sequence[Function], arrays: Collection[tuple[Fun
     return is_moved_by_conditions(functions[number], index)
 
 
-def _holds_parameters(own: Mapping[Function, Sequence[int]]) -> bool:
-    """Whether local memory holds nothing but a copy of the kernel's parameters."""
+def _copied(own: Mapping[Function, Sequence[int]]) -> LocalKind | None:
+    """What local memory holds where that is a copy of the kernel's parameters, or of constants, alone."""
     owners = [function for function, indices in own.items() if indices]
-    return len(owners) == 1 and copies_parameters(
-        owners[0],
-        [
-            index
-            for index in own[owners[0]]
-            if owners[0].instructions[index].info.opclass is OpcodeClass.STORE
-        ],
-    )
+    if len(owners) != 1:
+        return None
+    code = owners[0].instructions
+    stores = [index for index in own[owners[0]] if code[index].info.opclass is OpcodeClass.STORE]
+    if copies_parameters(owners[0], stores):
+        return LocalKind.PARAMETER
+    return LocalKind.NUMBERS if holds_constants(owners[0], stores) else None
 
 
 def allowed_registers(context: KernelContext) -> int:

@@ -12,10 +12,12 @@ from gpadvisor.estimators.local_memory import (
     becomes_registers,
     fits_shared,
     frame_bytes,
+    largest_of,
     passes_to_own,
     registers_at_same_occupancy,
 )
 from gpadvisor.evidence.arrays import is_indexed_by_data, is_moved_by_conditions
+from gpadvisor.evidence.frames import is_indexed_by_table
 from gpadvisor.evidence.measured import registers_per_thread
 from gpadvisor.evidence.queries import (
     is_recursive,
@@ -35,7 +37,7 @@ def local_advice(context: KernelContext, places: LocalPlaces) -> str:
     if LocalKind.ARRAY in kinds:
         parts.append(
             "An array of the thread is indexed with a value known only at run time"
-            f"{_or_passed_on(context)}: {uncapitalised(_array_cure(context))}"
+            f"{_or_passed_on(context)}: {uncapitalised(_array_cure(context, places))}"
         )
     if LocalKind.BY_DATA in kinds:
         parts.append(
@@ -47,6 +49,11 @@ def local_advice(context: KernelContext, places: LocalPlaces) -> str:
         parts.append(
             "A parameter of the kernel that is passed by value is indexed with a value known only at run "
             f"time, so that each thread copies it to local memory first. {_parameter_cure(context)}"
+        )
+    if LocalKind.NUMBERS in kinds:
+        parts.append(
+            "Each thread writes constants to an array that is indexed with a value known only at run time. "
+            f"{_constants_cure(context)}"
         )
     if LocalKind.CALL in kinds:
         parts.append(_call_advice(context, places))
@@ -67,11 +74,13 @@ def local_cure(context: KernelContext, places: LocalPlaces) -> str:
     if LocalKind.SPILL in kinds:
         parts.append(f"Keep fewer values live at once, so that none is spilled{_cap_cure(context)}.")
     if LocalKind.ARRAY in kinds:
-        parts.append(_array_cure(context))
+        parts.append(_array_cure(context, places))
     if LocalKind.BY_DATA in kinds:
         parts.append(_by_data_cure(context, places))
     if LocalKind.PARAMETER in kinds:
         parts.append(_parameter_cure(context))
+    if LocalKind.NUMBERS in kinds:
+        parts.append(_constants_cure(context))
     # What calls keep is little beside an array that no inlining makes registers of.
     if LocalKind.CALL in kinds and (LocalKind.ARRAY not in kinds or becomes_registers(context)):
         recursive, functions = _callees(context, places)
@@ -88,14 +97,17 @@ def local_cure(context: KernelContext, places: LocalPlaces) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _array_cure(context: KernelContext) -> str:
-    """What to do about an array whose index a loop counts."""
-    shared = f"keep it in shared memory{_if_it_fits(context)}" if fits_shared(context) else ""
-    frame = frame_bytes(context)
-    if frame and not becomes_registers(context):
+def _array_cure(context: KernelContext, places: LocalPlaces) -> str:
+    """What to do about an array whose index a loop counts, or a table tells."""
+    arrays = [place for place, kind in places.items() if kind is LocalKind.ARRAY]
+    told, frame = largest_of(context, arrays)
+    if is_indexed_by_table(context.program, told):
+        return f"{terms.CONSTANT_INDICES.of(context.language)}, so that the thread's array is in registers."
+    shared = f"keep it in shared memory{_if_it_fits(context, frame)}" if fits_shared(context, frame) else ""
+    if frame and not becomes_registers(context, frame):
         return (
-            f"Keep the thread's array in shared memory{_if_it_fits(context)}: {frame} bytes are more than "
-            "the registers of a thread hold."
+            f"Keep the thread's array in shared memory{_if_it_fits(context, frame)}: {frame} bytes are more "
+            "than a thread's registers have room for."
             if shared
             else "Make the array smaller, or let the threads of a warp or block work on one together in "
             f"shared memory: {frame} bytes of each thread fit neither in its registers nor there."
@@ -107,12 +119,21 @@ def _array_cure(context: KernelContext) -> str:
     )
 
 
+def _constants_cure(context: KernelContext) -> str:
+    """What to do about an array that each thread fills with the same numbers."""
+    frame = frame_bytes(context)
+    size = f"{frame} bytes of it" if frame else "it"
+    return f"{terms.CONSTANT_ARRAY.of(context.language)}: each thread writes {size} to local memory first."
+
+
 def _by_data_cure(context: KernelContext, places: LocalPlaces) -> str:
     """What to do about an array that data index; nothing where it has no other place."""
-    if not fits_shared(context):
+    arrays = [place for place, kind in places.items() if kind is LocalKind.BY_DATA]
+    _, frame = largest_of(context, arrays)
+    if not fits_shared(context, frame):
         return ""
     why = "conditions move its index" if _conditions_move(context, places) else "its index is data"
-    return f"Keep the thread's array in shared memory{_if_it_fits(context)}: {why}."
+    return f"Keep the thread's array in shared memory{_if_it_fits(context, frame)}: {why}."
 
 
 def _conditions_move(context: KernelContext, places: LocalPlaces) -> bool:
@@ -134,10 +155,9 @@ def _parameter_cure(context: KernelContext) -> str:
     return f"{terms.GRID_CONSTANT.of(context.language)}: each thread copies {size} to local memory."
 
 
-def _if_it_fits(context: KernelContext) -> str:
+def _if_it_fits(context: KernelContext, frame: int) -> str:
     if context.profile is not None:
         return ""
-    frame = frame_bytes(context)
     return f" if it fits, {frame} bytes for each thread of a block" if frame else " if it fits"
 
 

@@ -41,7 +41,7 @@ UNROLLED_ALL: Final = Term(
     python=" (its unroll factor, or by hand)",
 )
 MARK_POINTERS: Final = Term(
-    cuda="mark the pointers const __restrict__{too} if they never overlap",
+    cuda="mark the pointers{too} __restrict__, const where they are only read, if they never overlap",
     fortran="say that the loop is independent{too} if it is",
     julia="pass the arrays as Const{too} if they never overlap",
     python="load into a variable first",
@@ -133,6 +133,15 @@ GRID_CONSTANT: Final = _only_cuda(
     "Declare the parameter that is indexed at run time const __grid_constant__, so that it is read where it "
     "is passed, in constant memory",
     "Pass what is indexed at run time in an array instead of by value",
+)
+CONSTANT_ARRAY: Final = _only_cuda(
+    "Declare the array of constants __constant__, outside of the kernel",
+    "Keep the array of constants outside",
+)
+CONSTANT_INDICES: Final = _only_cuda(
+    "Let the compiler know the indices (static __device__ const in place of __constant__ for the array that "
+    "they come from, and unrolled loops)",
+    "Let the compiler know the indices",
 )
 ASYNCHRONOUSLY: Final = _only_cuda(" with cuda::memcpy_async or __pipeline_memcpy_async", " asynchronously")
 NEWEST_COPY: Final = _only_cuda(" (__pipeline_wait_prior(1))")

@@ -5,11 +5,12 @@
 
 Stalls that loads and stores of local memory cause. Different things live there: *spills*, registers that
 the compiler had to store to fixed places of the stack frame; *indexed arrays*, arrays of a thread that are
-indexed with a value known only at run time; and *copied parameters*, structs passed to the kernel by value
-whose arrays are indexed so. The machine code tells them apart: a cubin of CUDA 13 lists its spills, in older
-ones the address of a spill is the stack pointer and a constant, and the place is both written and read; into
-a copy goes nothing but parameters. Without samples only those in loops are named, where there are loops,
-and in functions that are called in one.
+indexed with a value known only at run time; *arrays of constants*, which each thread fills with the same
+numbers; and *copied parameters*, structs passed to the kernel by value whose arrays are indexed so. The
+machine code tells them apart: a cubin of CUDA 13 lists its spills, in older ones the address of a spill is
+the stack pointer and a constant, and the place is both written and read; into a copy goes nothing but
+parameters, or constants. Of several arrays the largest is told, as far as their addresses tell them apart.
+Without samples only those in loops are named, where there are loops, and in functions that are called in one.
 
 ## Why warps stall
 
@@ -22,9 +23,11 @@ For spills: make fewer values live at once. Split a large loop or kernel, load a
 instead of long before, recompute what is cheap, narrow what is wide. If the compiler was given fewer
 registers than the hardware allows (`__launch_bounds__`, `-maxrregcount`), raise that limit as far as the
 occupancy that the kernel needs permits; the advice names the numbers. For indexed arrays: unroll the loop
-over the index completely, so that each element becomes a register, or move the array to shared memory. One
-that data index (a histogram of each thread), or whose index conditions move (a stack, a buffer that fills),
-has no such loop: shared memory, where the block's fit. A
+over the index completely, so that each element becomes a register, or move the array to shared memory. An
+index that comes from a table in `__constant__` memory is unknown to the compiler, which keeps that memory for
+the host to write: as `static __device__ const` the table tells it. An array of constants is best
+`__constant__` itself, outside of the kernel. One that data index (a histogram of each thread), or whose index
+conditions move (a stack, a buffer that fills), has no such loop: shared memory, where the block's fit. A
 parameter that the kernel does not change needs no copy: `const __grid_constant__` (CUDA 11.7, sm_70) lets it
 be read where it is passed, in constant memory.
 
@@ -77,6 +80,7 @@ from gpadvisor.estimators.local_memory import (
     fits_shared,
     frame_bytes,
     kinds_of_accesses,
+    largest_of,
     passes_to_own,
 )
 from gpadvisor.estimators.local_memory_words import local_advice, local_cure
@@ -212,13 +216,17 @@ def _nothing(context: KernelContext, outside: int) -> str:
 
 
 def _deepest(context: KernelContext, kinds: LocalPlaces) -> tuple[FunctionId, int]:
-    """Of the places of the leading kind the first that most loops are around: it runs most often."""
+    """Of the places of the leading kind the first that most loops are around: it runs most often.
+
+    Of several arrays those of the largest, whose bytes the words tell.
+    """
     leading = _heaviest(Counter(kinds.values()))
+    places, _ = largest_of(context, [place for place, kind in kinds.items() if kind is leading])
 
     def depth(place: tuple[FunctionId, int]) -> int:
         return len(context.program.functions[place[0]].enclosing_loops(place[1]))
 
-    return max(sorted(place for place, kind in kinds.items() if kind is leading), key=depth)
+    return max(sorted(places), key=depth)
 
 
 def _heaviest(weights: Counter[LocalKind]) -> LocalKind:
