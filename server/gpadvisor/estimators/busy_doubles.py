@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +13,18 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.division_words import first_place
 from gpadvisor.estimators.reduced_loads import executions
 from gpadvisor.estimators.utilisation import PIPES, measured_loads
-from gpadvisor.evidence.double_excursions import DOUBLE_SUM, mixes_precision
+from gpadvisor.evidence.double_excursions import (
+    DOUBLE_SUM,
+    double_excursions,
+    has_literals,
+    has_number,
+    mixes_precision,
+)
 from gpadvisor.evidence.exact_doubles import exact_doubles
+from gpadvisor.evidence.library_code import is_all_librarys
 from gpadvisor.evidence.patterns import CodeSequence, is_slow_on, math_sequences
 from gpadvisor.evidence.queries import counted, kernel_functions, line_text
+from gpadvisor.machine.timing import SLOW_DOUBLES, times_as_slow
 from gpadvisor.model.advice import StaticSite
 from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.ids import FunctionId
@@ -25,16 +32,13 @@ from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe
 from gpadvisor.model.language import Language
 from gpadvisor.model.program import Function, FunctionKind
 
-_LITERAL: Final = re.compile(r"c\[0x[1-9a-f]\w*\]|, -?\d")
-"""A number in an operand: of a constant bank that holds no parameters, or in the instruction."""
-
-
 _POW: Final = "__internal_accurate_pow"
 _DIVISION: Final = "div"
 """In what is named after a division, which has no form to call."""
 
 
 _NAMED: Final = 3
+_VARIABLES: Final = "keep sums, variables and constants in float where the result bears it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,7 @@ def busy_doubles(context: KernelContext, functions: tuple[Function, ...]) -> _Do
                 math |= _DIVISION not in library[index]
             elif routine is not None and routine.kind is FunctionKind.MATH_HELPER:
                 math |= _DIVISION not in routine.name
-            elif _has_literal(instruction):
+            elif has_number(instruction):
                 literals[line_text(function, _converted(function, index))] = None
     if not mixed or not slow:
         return None
@@ -111,11 +115,6 @@ def _is_double(instruction: Instruction) -> bool:
     """Whether an instruction computes in double precision, or converts to or from it."""
     converts = instruction.info.opclass is OpcodeClass.CONVERSION and "F64" in instruction.modifiers
     return converts or instruction.info.opclass is OpcodeClass.FLOAT64
-
-
-def _has_literal(instruction: Instruction) -> bool:
-    computes = instruction.info.opclass is OpcodeClass.FLOAT64
-    return computes and _LITERAL.search(instruction.operands) is not None
 
 
 def _converted(function: Function, index: int) -> int:
@@ -165,7 +164,7 @@ def busy_advice(functions: tuple[Function, ...], doubles: _Doubles, language: La
     if doubles.math:
         changes.append(terms.SINGLE_MATH.of(language))
     elif not changes:
-        changes.append("keep sums, variables and constants in float where the result bears it")
+        changes.append(_VARIABLES)
     problem = (
         f"The pipe of double precision, which is slow on this GPU, is busy for {percentage(doubles.percent)} "
         f"of the time in a kernel of floats, most of it at {_list(places)}: "
@@ -176,6 +175,24 @@ def busy_advice(functions: tuple[Function, ...], doubles: _Doubles, language: La
 def _list(places: Sequence[str]) -> str:
     more = f" and {counted(len(places) - _NAMED, 'more line')}" if len(places) > _NAMED else ""
     return f"{', '.join(places[:_NAMED])}{more}"
+
+
+def told_doubles(
+    context: KernelContext, functions: tuple[Function, ...]
+) -> dict[FunctionId, tuple[CodeSequence, ...]]:
+    """Floats that become doubles and come back, but for those of a library's own code.
+
+    Without samples, where doubles are fast, only by literals: who declares a variable double means it.
+    """
+    meant = context.blame is None and times_as_slow(context.program.arch) < SLOW_DOUBLES
+    return {
+        function.id: tuple(
+            double
+            for double in double_excursions(function)
+            if not is_all_librarys(function, double.indices) and (not meant or has_literals(function, double))
+        )
+        for function in functions
+    }
 
 
 def double_advice(
@@ -192,10 +209,14 @@ def double_advice(
             "add them up in a float if the sum may lose digits, or in several that are added up at the end.",
         )
     lines = {line_text(function, double.start) for function in functions for double in doubles[function.id]}
+    by_literals = any(
+        has_literals(function, double) for function in functions for double in doubles[function.id]
+    )
+    cure = terms.SINGLE_LITERALS_AND_MATH.of(language) if by_literals else _VARIABLES
     return (
         (
             f"{counted(len(lines), 'line')} convert{'' if len(lines) > 1 else 's'} float to double and back "
             f"({place}): "
         ),
-        f"{terms.SINGLE_LITERALS_AND_MATH.of(language)}.",
+        f"{cure}.",
     )

@@ -90,7 +90,8 @@ def _left(context: KernelContext, gone: dict[tuple[FunctionId, int], float]) -> 
 def _skipping(function: Function) -> list[int]:
     """Instructions of loops in cuRAND's header that stand at a caller's line.
 
-    Its only loops are those that skip ahead: numbers are made without any.
+    Its only loops are those that skip ahead: numbers are made without any. Those of some distributions have
+    loops, in headers of their own.
     """
     inside = {index for loop in library_loops(function) for index in loop_indices(function, loop)}
     return [
@@ -99,4 +100,5 @@ def _skipping(function: Function) -> list[int]:
         if makes_random_numbers(function, index)
         and (line := function.lines[index]) is not None
         and line.location not in line.library
+        and len({location.file for location in line.library}) == 1
     ]

@@ -100,6 +100,36 @@ def _adds_registers(instruction: Instruction) -> bool:
 _TWO_REGISTERS: Final = re.compile(r"R\d+, -?R\d+(?:\.reuse)?, -?R\d+(?:\.reuse)?")
 
 
+def has_number(instruction: Instruction) -> bool:
+    """Whether a double operation has a number, in itself or among those that are kept with the code."""
+    return (
+        instruction.info.opclass is OpcodeClass.FLOAT64 and _NUMBER.search(instruction.operands) is not None
+    )
+
+
+_NUMBER: Final = re.compile(r"c\[0x[1-9a-f]\w*\]|, -?\d")
+
+
+def has_literals(function: Function, sequence: CodeSequence) -> bool:
+    """Whether a number makes doubles of floats, and not the type of a variable alone."""
+    return any(
+        has_number(function.instructions[index])
+        or any(_is_number(function.instructions[maker]) for maker in _operands(function, index))
+        for index in sequence.indices
+    )
+
+
+def _operands(function: Function, index: int) -> Iterator[int]:
+    """What makes the operands of a double operation."""
+    if function.instructions[index].info.opclass is OpcodeClass.FLOAT64:
+        for used in function.instructions[index].uses:
+            yield from function.reaching.definitions(index, used)
+
+
+def _is_number(maker: Instruction) -> bool:
+    return maker.opcode != "F2F" and maker.info.opclass is not OpcodeClass.FLOAT64 and not maker.uses
+
+
 def _through_doubles(function: Function, start: int) -> frozenset[int] | None:
     """A conversion to double, the arithmetic on it, and the one that ends it; None where doubles join it."""
     reached = set(function.instructions[start].defs)

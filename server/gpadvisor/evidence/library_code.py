@@ -6,6 +6,7 @@ They can where the library does something to one element, as an intrinsic or a b
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from gpadvisor.evidence.queries import loop_indices
@@ -28,14 +29,15 @@ def makes_random_numbers(function: Function, index: int) -> bool:
     )
 
 
+def is_all_librarys(function: Function, indices: Iterable[int]) -> bool:
+    """Whether every instruction has a line of a library's code."""
+    lines = [function.lines[index] for index in indices]
+    return all(line is not None and bool(line.library) for line in lines)
+
+
 @lru_cache(maxsize=64)
 def library_loops(function: Function) -> frozenset[LoopId]:
     """The loops of which every line is a library's."""
     return frozenset(
-        loop.id
-        for loop in function.loops
-        if all(
-            line is not None and line.library
-            for line in (function.lines[index] for index in loop_indices(function, loop.id))
-        )
+        loop.id for loop in function.loops if is_all_librarys(function, loop_indices(function, loop.id))
     )

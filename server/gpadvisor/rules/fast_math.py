@@ -3,12 +3,13 @@
 
 ## What it finds
 
-Samples in the CUDA math library: in the compiler's out-of-line routines (names with `__cuda_sm`, called
-for division, square root and double precision), in the calls to them, and in what the compiler expands in
-place: IEEE division (`FCHK` and refinement) and reciprocal, square root, `expf`, `logf`, `log2f`, `powf`,
-`tanhf`, and the argument reduction of `sinf` and `cosf` with its slow path for large arguments. Without
-samples only what stands in loops, or on one line three times and more as in an unrolled loop, or is most of
-the code, is named, and no reciprocal: `__frcp_rn()`, which asks for the exact one, compiles to the same.
+Samples in the CUDA math library: in the compiler's out-of-line routines (names with `__cuda_sm`, called for
+division, square root and double precision), in the calls to them, and in what the compiler expands in place:
+IEEE division (`FCHK` and refinement) and reciprocal, square root, `expf`, `logf`, `log2f`, `powf`, `tanhf`,
+and the argument reduction of `sinf` and `cosf` with its slow path for large arguments. Without samples only
+what stands in innermost loops, or, where none is left, on one line three times and more as in an unrolled
+loop, or is most of the code, is named; nothing in kernels that load nothing and store in each pass, which set
+data up; and no reciprocal: `__frcp_rn()`, which asks for the exact one, compiles to the same.
 
 ## Why warps stall
 
@@ -78,6 +79,7 @@ from gpadvisor.estimators.fast_math_words import concrete_cures, first_place, ma
 from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.divisions import integer_divisions
+from gpadvisor.evidence.fills import only_fills
 from gpadvisor.evidence.library_math import (
     is_behind_sequence,
     is_float_math,
@@ -100,6 +102,7 @@ from gpadvisor.evidence.queries import (
     counted,
     fetch_share,
     kernel_functions,
+    loop_indices,
     regions,
     samples,
     share,
@@ -117,7 +120,7 @@ from gpadvisor.source.edits import SiteKind
 _CODE: Final = "GPA104"
 _TITLE: Final = "exact library math"
 _COPIES: Final = 3
-"""So many operations of one kind on one line are a loop that the compiler has written out."""
+"""Where no loop is left, so many operations of one kind on one line are one that the compiler wrote out."""
 _BY_CONSTANT: Final = frozenset({DIVISION_BY_CONSTANT, FLOAT_BY_CONSTANT})
 
 
@@ -188,6 +191,15 @@ def _all_doubles(inline: dict[FunctionId, tuple[CodeSequence, ...]], helpers: tu
     return all("double" in kind for kind in kinds - _BY_CONSTANT) and all(map(is_of_doubles, helpers))
 
 
+def _innermost_passes(function: Function) -> frozenset[int]:
+    """What innermost loops of the source repeat; those of slow paths in library math are none of it."""
+    library = {index for sequence in math_sequences(function) for index in sequence.indices}
+    bodies = [frozenset(loop_indices(function, loop.id)) for loop in function.loops]
+    own = [body for body in bodies if body - library]
+    innermost = [body for body in own if not any(other < body for other in own)]
+    return frozenset().union(*innermost)
+
+
 def _without_samples(
     context: KernelContext,
     functions: tuple[Function, ...],
@@ -199,7 +211,10 @@ def _without_samples(
     The correctly rounded reciprocal is left out: its common path is five instructions, and __frcp_rn(), which
     asks for it, compiles to the same code.
     """
+    if only_fills(functions) and any(function.loops for function in functions):
+        return Rejection(code=_CODE, reason="the kernel stores in each pass and loads nothing")
     hot: dict[FunctionId, tuple[CodeSequence, ...]] = {}
+    often = {function.id: _innermost_passes(function) for function in functions}
     for function in functions:
         sequences = tuple(one for one in inline.get(function.id, ()) if one.kind != RECIPROCAL)
         covered = {index for sequence in sequences for index in sequence.indices}
@@ -208,15 +223,17 @@ def _without_samples(
             sequences = tuple(
                 sequence
                 for sequence in sequences
-                if copies[sequence.kind, function.lines[sequence.start]] >= _COPIES
-                or any(function.innermost_loop(index) is not None for index in sequence.indices)
+                if (
+                    copies[sequence.kind, function.lines[sequence.start]] >= _COPIES
+                    and not often[function.id]
+                )
+                or not often[function.id].isdisjoint(sequence.indices)
             )
         hot[function.id] = sequences
     calls = tuple(
         site
         for site, helper in _calls(functions, helpers)
-        if "rcp_rn_f32" not in helper.name
-        and functions[_position(functions, site.function)].innermost_loop(site.index) is not None
+        if "rcp_rn_f32" not in helper.name and site.index in often[site.function]
     )
     called = {helper.id for site, helper in _calls(functions, helpers) if site in calls}
     used = tuple(helper for helper in helpers if helper.id in called)
@@ -242,10 +259,6 @@ def _without_samples(
         place=first_place(math),
         replaced_by="" if busy_doubles(context, functions) is None else "GPA102",  # which makes them floats
     )
-
-
-def _position(functions: tuple[Function, ...], function_id: FunctionId) -> int:
-    return next(index for index, function in enumerate(functions) if function.id == function_id)
 
 
 def _matched_rows(

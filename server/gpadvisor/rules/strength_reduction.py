@@ -3,16 +3,16 @@
 
 ## What it finds
 
-Stalls on the result of a slow arithmetic instruction: the special-function unit (`MUFU`), conversions
-between types (`F2F`, `F2I`, `I2F`), bit counts, double precision on GPUs that have little of it, and
-stalls because their pipe is full. It names what the instruction belongs to: an integer division or
-remainder by a value that the compiler does not know, with all its steps, wherever they were moved to, or
-single precision that becomes double and comes back. Divisions that the compiler adds to count the passes
-of a loop, or to divide a collapsed loop of OpenACC or OpenMP, are none of the source's. Slow instructions
-that belong to neither are a note, but for double precision on a GPU that has little of it. Where that
-pipe is busy for a fifth of the time or more in a kernel that also computes in floats, every line that loads
-it is named. Before all of that, random states of cuRAND that skip ahead to a sequence of each thread's own,
-where this takes most of the samples.
+Stalls on the result of a slow arithmetic instruction: the special-function unit (`MUFU`), conversions between
+types (`F2F`, `F2I`, `I2F`), bit counts, double precision on GPUs that have little of it, and stalls because
+their pipe is full. It names what the instruction belongs to: an integer division or remainder by a value that
+the compiler does not know, with all its steps, wherever they were moved to, or single precision that becomes
+double and comes back. Divisions that the compiler adds to count the passes of a loop, or to divide a
+collapsed loop of OpenACC or OpenMP, are none of the source's. Without samples none is told in kernels that
+load nothing and store in each pass. Slow instructions that belong to neither are a note, but for double
+precision on a GPU that has little of it. Where that pipe is busy for a fifth of the time or more in a kernel
+that also computes in floats, every line that loads it is named. Before all of that, random states of cuRAND
+that skip ahead to a sequence of each thread's own, where this takes most of the samples.
 
 ## Why warps stall
 
@@ -67,14 +67,14 @@ from typing import Final
 import numpy as np
 
 from gpadvisor.estimators import constants
-from gpadvisor.estimators.busy_doubles import busy_advice, busy_doubles, double_advice
+from gpadvisor.estimators.busy_doubles import busy_advice, busy_doubles, double_advice, told_doubles
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.division_words import division_advice, division_detail, told_divisions, written_at
 from gpadvisor.estimators.random_states import skips_ahead
 from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.evidence.conversions import halved_factors
-from gpadvisor.evidence.double_excursions import double_excursions
+from gpadvisor.evidence.fills import only_fills
 from gpadvisor.evidence.patterns import CodeSequence, is_slow_on, math_sequences
 from gpadvisor.evidence.queries import (
     Mask,
@@ -130,7 +130,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return random
     functions = kernel_functions(context.program, context.kernel)
     divisions, other_divisions = told_divisions(functions)
-    doubles = {function.id: double_excursions(function) for function in functions}
+    doubles = told_doubles(context, functions)
     kinds = {"division": _sites(functions, divisions), "double": _sites(functions, doubles)}
     sites = (*kinds["division"], *kinds["double"])
     if context.blame is None:
@@ -217,10 +217,9 @@ def _titles(blame: Blame, masks: Mapping[str, Mask]) -> dict[tuple[FunctionId, i
 
 
 def _worth_naming(functions: tuple[Function, ...], sites: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
-    """Without samples: those in innermost loops; of code without loops all of several.
-
-    What runs once per thread, or once per pass of a loop around others, is little of what is executed.
-    """
+    """Without samples: those in innermost loops, or all of several without loops; none that sets data up."""
+    if only_fills(functions):
+        return ()
     by_id = {function.id: function for function in functions}
     around = {
         (function.id, loop.parent)

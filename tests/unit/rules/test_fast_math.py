@@ -65,6 +65,17 @@ def test_a_divisor_that_stays_has_one_reciprocal(text: str, arch: str, cure: str
     assert found.cure.startswith(cure)
 
 
+INNER = "outer:\n{around}inner:\nLDG.E R20, [R22.64]\n{inside}@P1 BRA inner\n@P0 BRA outer\nEXIT"
+
+
+@pytest.mark.parametrize(("around", "inside"), [(True, False), (False, True)])
+def test_what_runs_once_beside_a_loop_is_not_told(around: bool, inside: bool) -> None:
+    """As three quotients for each ray, beside a loop over all slices of a volume."""
+    parts = ["" if not here else _divided("12") for here in (around, inside)]
+    found = _found(INNER.format(around=parts[0], inside=parts[1]))
+    assert isinstance(found, Match) is inside
+
+
 def test_of_other_doubles_nothing_is_said_without_samples() -> None:
     """Each pass divides by a value of its own: only the program tells whether floats would do."""
     found = _found(_loop(f"LDG.E.64 R14, [R20.64]\n{_divided('R15')}"))

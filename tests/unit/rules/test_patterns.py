@@ -27,6 +27,50 @@ def test_opcodes_are_listed_in_order() -> None:
     assert opcode_index(function)["MOV"] == (0, 2)
 
 
+OPERATIONS = pytest.mark.parametrize(
+    ("operation", "literals"),
+    [
+        ("DMUL R4, R4, 2", True),
+        ("DFMA R4, R4, R6, R8", False),
+        ("MOV R6, 0x9999999a\nMOV R7, 0x3fb99999\nDMUL R4, R4, R6", True),
+        ("DMUL R4, R4, c[0x2][0x8]", True),
+        ("DMUL R4, R4, R6", False),
+    ],
+)
+
+
+@pytest.mark.parametrize("librarys", [True, False])
+def test_doubles_of_a_library_are_not_to_be_floats(librarys: bool) -> None:
+    """As in curand_poisson(), which computes in doubles by itself."""
+    body = "F2F.F64.F32 R4, R2 // 4\nDMUL R4, R4, 2 // 4\nF2F.F32.F64 R5, R4 // 4"
+    context = context_of(listing(f"again:\n{body}\n@P0 BRA again // 4\nEXIT"))
+    (function,) = context.program.functions
+    inside = (SourceLocation("/usr/local/cuda/include/curand_poisson.h", 300),) if librarys else ()
+    lines = tuple(None if line is None else replace(line, library=inside) for line in function.lines)
+    program = replace(context.program, functions=(replace(function, lines=lines),))
+    found = strength_reduction.OPTIMIZER.match(replace(context, program=program))
+    assert isinstance(found, Match) is not librarys
+
+
+@OPERATIONS
+def test_declared_doubles_are_meant_where_they_are_fast(operation: str, literals: bool) -> None:
+    widened = "".join(f"F2F.F64.F32 R{to}, R{to + 20}\n" for to in (4, 6, 8))
+    text = f"again:\n{widened}{operation}\nF2F.F32.F64 R5, R4\n@P0 BRA again\nEXIT"
+    found = strength_reduction.OPTIMIZER.match(context_of(listing(text, "sm_80")))
+    assert isinstance(found, Match) is literals
+
+
+@OPERATIONS
+def test_the_suffix_of_literals_is_told_where_there_are_literals(operation: str, literals: bool) -> None:
+    """As of positions that the source declares double: no literal is there to be written another way."""
+    widened = "".join(f"F2F.F64.F32 R{to}, R{to + 20}\n" for to in (4, 6, 8))
+    text = f"again:\n{widened}{operation}\nF2F.F32.F64 R5, R4\n@P0 BRA again\nEXIT"
+    found = strength_reduction.OPTIMIZER.match(context_of(listing(text)))
+    assert isinstance(found, Match)
+    assert ("suffix f" in found.cure) is literals
+    assert ("variables" in found.cure) is not literals
+
+
 def test_signed_and_uniform_divisions_are_told_with_their_divisor() -> None:
     signed = "I2F.RP R4, R9\nMUFU.RCP R4, R4\nIADD3 R2, R4, 0xffffffe, RZ\nF2I.FTZ.U32.TRUNC.NTZ R3, R2\nEXIT"
     (found,) = integer_divisions(_function(signed))

@@ -364,7 +364,7 @@ def test_slow_arithmetic_is_a_suggestion_where_a_tenth_of_it_has_a_cheaper_form(
 
 def test_doubles_by_accident_lead_where_they_weigh_most() -> None:
     text = (
-        "widen| F2F.F64.F32 R4, R2\nsum| DFMA R4, R4, R6, R8\nnarrow| F2F.F32.F64 R5, R4\n"
+        "widen| F2F.F64.F32 R4, R2\nsum| DFMA R4, R4, 0.5, R8\nnarrow| F2F.F32.F64 R5, R4\n"
         "other| MUFU.EX2 R9, R5\nuse| FADD R1, R9, R9\nEXIT"
     )
     rows = [
@@ -1255,16 +1255,17 @@ SKIPPING = """
 """
 
 
-def _with_states(waiting: int, header: str = "curand_kernel.h") -> KernelContext:
-    """A kernel that starts states at line 12, with so many samples in the loop of cuRAND's header."""
+def _with_states(waiting: int, *headers: str) -> KernelContext:
+    """A kernel that starts states at line 12, with so many samples in the loop of cuRAND's headers."""
     counts = dict.fromkeys(("table", "step"), (100_000, 3_200_000))
     rows = [Row("lg_throttle", "table", waiting), Row("wait", "number", 100)]
     requests = "l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed"
     context = context_of(listing(SKIPPING), rows, counts=counts, metrics={requests: 95.0})
     (function,) = context.program.functions
-    inside = SourceLocation(f"/usr/local/cuda/include/{header}", 240)
+    files = headers or ("curand_kernel.h",)
+    inside = tuple(SourceLocation(f"/usr/local/cuda/include/{header}", 240) for header in files)
     lines = tuple(
-        one if one is None or one.location.line != 12 else replace(one, library=(inside,))
+        one if one is None or one.location.line != 12 else replace(one, library=inside)
         for one in function.lines
     )
     return replace(context, program=replace(context.program, functions=(replace(function, lines=lines),)))
@@ -1281,7 +1282,14 @@ def test_random_states_that_skip_ahead() -> None:
     assert 1.3 < estimate.low < estimate.expected < estimate.high < 10 * (1 + 2 * RUN_TO_RUN)
 
 
-@pytest.mark.parametrize("context", [_with_states(50), _with_states(900, "block_reduce.cuh")])
+@pytest.mark.parametrize(
+    "context",
+    [
+        _with_states(50),
+        _with_states(900, "block_reduce.cuh"),
+        _with_states(900, "curand_kernel.h", "curand_poisson.h"),  # draws numbers until one fits
+    ],
+)
 def test_loops_of_other_libraries_and_cheap_states_are_none(context: KernelContext) -> None:
     found = strength_reduction.OPTIMIZER.match(context)
     assert isinstance(found, Rejection) or "random" not in found.title
