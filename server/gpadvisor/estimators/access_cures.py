@@ -21,6 +21,7 @@ from gpadvisor.evidence.access_shapes import (
     distance_of_runs,
     feeds_tensor_cores,
     has_one_axis,
+    is_spread,
     scattered_by_swap,
     widest_aligned,
 )
@@ -213,7 +214,8 @@ def cure_of_rows(
         return _BY_TILE_READ.format(along=along)
     swapped = scattered_by_swap(function, index, context.program.form, launch)
     if swapped is None:
-        by_rows = _A_ROW_EACH if _goes_along_alone(function, index) else _BY_ROWS.format(along=along)
+        alone = _goes_along_alone(context, launch, function, index)
+        by_rows = _A_ROW_EACH if alone else _BY_ROWS.format(along=along)
         return by_rows if followed else _BY_TILES
     verb = "store" if function.instructions[index].info.opclass is OpcodeClass.STORE else "load"
     return (
@@ -223,10 +225,13 @@ def cure_of_rows(
     )
 
 
-def _goes_along_alone(function: Function, index: int) -> bool:
-    """Whether a thread goes along its row by steps that are not a row's, and no second index is there."""
+def _goes_along_alone(context: KernelContext, launch: Launch, function: Function, index: int) -> bool:
+    """Whether a thread goes along its row by steps that are not a row's, and no other index does."""
     step = step_of_pass(function, index)
-    return step is not None and 0 < abs(step) < ARGUMENTS[0] and has_one_axis(function)
+    if step is None or not 0 < abs(step) < ARGUMENTS[0]:
+        return False
+    swapped = access_shape(function, index, context.program.form, launch, swapped=True)
+    return has_one_axis(function) or is_spread(swapped)
 
 
 def _stored(function: Function, index: int) -> frozenset[int]:

@@ -115,13 +115,13 @@ def _scattered_by_swap(function: Function, loop: LoopId | None, form: CodeForm, 
     inside = range(len(function.instructions)) if loop is None else loop_indices(function, loop)
     for access in inside:
         if is_global(function.instructions[access]):
-            parted = _is_spread(access_shape(function, access, form, launch, swapped=True))
-            if parted and not _is_spread(access_shape(function, access, form, launch)):
+            parted = is_spread(access_shape(function, access, form, launch, swapped=True))
+            if parted and not is_spread(access_shape(function, access, form, launch)):
                 return access
     return None
 
 
-def _is_spread(shape: AccessShape) -> bool:
+def is_spread(shape: AccessShape) -> bool:
     """Whether each thread needs a sector of its own."""
     return shape.lie in {Lie.ROWS, Lie.APART} and shape.distance >= SECTOR_BYTES
 

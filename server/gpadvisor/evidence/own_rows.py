@@ -7,7 +7,9 @@ loop of that length goes along it, or where the other axis of the block runs alo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from math import prod
 from typing import Final
 
 from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape
@@ -15,6 +17,7 @@ from gpadvisor.evidence.accesses import is_atomic, is_global
 from gpadvisor.evidence.addresses import neighbours, step_of_pass
 from gpadvisor.evidence.arrays import has_length_of_loop
 from gpadvisor.evidence.library_code import in_library_loop
+from gpadvisor.model.instruction import Instruction, MemorySpace, Register
 from gpadvisor.model.machine import SECTOR_BYTES, WARP, CodeForm
 from gpadvisor.model.profile import Launch
 from gpadvisor.model.program import Function
@@ -46,14 +49,57 @@ def usual_launch(kernel: str, block: tuple[int, int, int] | None) -> Launch:
     )
 
 
+_OF_BLOCK: Final = re.compile(r"SR_CTAID\.[XYZ]")
+_NUMBER: Final = re.compile("0x[0-9a-f]+")
+_OF_THREAD: Final = re.compile(r"SR_TID\.[XYZ]")
+
+
+def is_one_warp_tile(function: Function) -> bool:
+    """Whether blocks stand side by side as tiles of a warp at most: then its threads share the same sectors.
+
+    A tile's side is what the number of a block is multiplied by before that of a thread in it is added.
+    """
+    sides: dict[str, int] = {}
+    for index, instruction in enumerate(function.instructions):
+        side = _side(instruction)
+        read = [_special(function, index, register) for register in instruction.uses]
+        threads = [match[0] for text in read if (match := _OF_THREAD.search(text))]
+        if side and len(read) == 2 and threads and any(map(_OF_BLOCK.search, read)):
+            sides[threads[0]] = side
+    return len(sides) > 1 and prod(sides.values()) <= WARP
+
+
+def _side(instruction: Instruction) -> int:
+    """The factor of a multiplication with a sum, or of a shift with one; 0 elsewhere."""
+    numbers = [int(text, 16) for text in instruction.operand_texts if _NUMBER.fullmatch(text)]
+    if len(numbers) != 1 or instruction.opcode not in {"IMAD", "LEA"}:
+        return 0
+    return numbers[0] if instruction.opcode == "IMAD" else 1 << numbers[0]
+
+
+def _special(function: Function, index: int, register: Register) -> str:
+    """What a register was read from, where that is a special one."""
+    makers = function.reaching.definitions(index, register)
+    return function.instructions[min(makers)].operands if len(makers) == 1 else ""
+
+
 def own_rows(function: Function, form: CodeForm, launch: Launch) -> Iterator[int]:
-    """Global accesses, in the innermost loops that have any, whose threads are each in a row of their own."""
+    """Global accesses, in the innermost loops that have any, whose threads are each in a row of their own.
+
+    What a kernel reads as textures counts among these: beside it a result that is stored once is little.
+    """
     accesses = [
         index
         for index, instruction in enumerate(function.instructions)
         if is_global(instruction) and not is_atomic(instruction)
     ]
-    depth = {index: len(function.enclosing_loops(index)) for index in accesses}
+    if is_one_warp_tile(function):
+        return
+    depth = {
+        index: len(function.enclosing_loops(index))
+        for index, instruction in enumerate(function.instructions)
+        if is_global(instruction) or instruction.info.space is MemorySpace.TEXTURE
+    }
     deepest = max(depth.values(), default=0)
     for index in accesses:
         if depth[index] == deepest and not in_library_loop(function, index):
