@@ -123,15 +123,29 @@ def _list(singular: str, several: str, names: Sequence[str]) -> str:
 
 
 def name_pragma(suggestion: Suggestion, source: FactsByPath) -> str:
-    """Loop unrolling: what the loop's pragma says already."""
+    """Loop unrolling: what a loop's pragma says already; without samples, of all loops that are named."""
     place = suggestion.scope.location
-    facts = None if place is None or suggestion.scope.kind is not ScopeKind.LOOP else source(place.file)
+    if suggestion.scope.kind is not ScopeKind.LOOP:
+        found = dict.fromkeys(filter(None, (_pragma_around(place, source) for place in _places(suggestion))))
+        return f"There is already {', '.join(found)}." if found else ""
+    facts = None if place is None else source(place.file)
     loop = None if facts is None or place is None else facts.loop(place.line)
     if loop is None or loop.unroll is None:
         return ""
     if loop.unroll.strip("() ") == "1":
         return "#pragma unroll 1 there forbids it now."
     return f"The loop has #pragma unroll {loop.unroll}".rstrip() + " already."
+
+
+def _pragma_around(place: SourceLocation, source: FactsByPath) -> str:
+    """The pragma of the innermost loop that a line is in; empty where it has none."""
+    facts = source(place.file)
+    around = [] if facts is None else [one for one in facts.loops if one.line <= place.line <= one.last_line]
+    loop = max(around, key=lambda one: one.line, default=None)
+    if loop is None or loop.unroll is None:
+        return ""
+    line = line_mark(SourceLocation(place.file, loop.line))
+    return f"{f'#pragma unroll {loop.unroll}'.rstrip()} at {line}"
 
 
 def name_pointers(suggestion: Suggestion, source: FactsByPath) -> str:

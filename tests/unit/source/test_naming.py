@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests import advice_values as values
 
-from gpadvisor.model.advice import Suggestion
+from gpadvisor.model.advice import ScopeKind, Suggestion
 from gpadvisor.model.remedy import Remedy
 from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.source.naming import files_asked_about, name_source_tokens
@@ -56,6 +56,16 @@ def test_the_pragma_that_is_there() -> None:
     assert (
         added(values.LOOP_UNROLLING, {values.GATHER_FILE: text}) == "The loop has #pragma unroll 2 already."
     )
+
+
+@pytest.mark.parametrize(("pragma", "told"), [("#pragma unroll U", True), ("", False)])
+def test_without_samples_the_pragmas_of_all_loops_are_told(pragma: str, told: bool) -> None:
+    """As of a distance whose loop has a factor that its caller gives."""
+    text = values.GATHER_SOURCE.replace("    float acc = 0.0f;", f"    float acc = 0.0f;\n    {pragma}")
+    text = text.replace('#include "load.cuh"\n', "", 1)
+    scope = replace(values.LOOP_UNROLLING.scope, kind=ScopeKind.KERNEL)
+    said = added(replace(values.LOOP_UNROLLING, scope=scope), {values.GATHER_FILE: text})
+    assert said == ("There is already #pragma unroll U at gather.cu:8." if told else "")
 
 
 @pytest.mark.parametrize("pragma", ["#pragma unroll 1", "#pragma unroll(1)"])
