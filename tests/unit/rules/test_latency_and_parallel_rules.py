@@ -702,6 +702,17 @@ def test_inlining_frees_the_calls_and_the_returns() -> None:
     assert issued.remaining == pytest.approx(4 / 6)
 
 
+def test_only_functions_with_samples_are_named() -> None:
+    text = CALLED.replace("CALL.REL.NOINC lookup", "CALL.REL.NOINC other\nMOV R4, R6\nCALL.REL.NOINC lookup")
+    text += "\n.function other device\ncold| FADD R1, R1, R2\nRET.REL.NODEC R20 0x0"
+    found = _match(function_inlining, context_of(listing(text), ROWS))
+    assert "lookup" in found.cure
+    assert "other" not in found.cure
+    warm = _match(function_inlining, context_of(listing(text), [*ROWS, Row("wait", "cold", 20, 10)]))
+    assert "lookup" in warm.cure
+    assert "other" in warm.cure
+
+
 @pytest.mark.parametrize("looped", [True, False])
 def test_without_samples_only_calls_in_loops_are_told(looped: bool) -> None:
     call = "again:\ncall| CALL.REL.NOINC lookup\n@P0 BRA again" if looped else "CALL.REL.NOINC lookup"
@@ -720,6 +731,9 @@ def test_large_functions_and_pointers_are_not_inlined() -> None:
     assert "lookup has 9648 bytes, more than the 8192" in _reason(
         function_inlining, context_of(listing(large), ROWS)
     )
+    both = large.replace("CALL.REL.NOINC lookup", "CALL.REL.NOINC other\nCALL.REL.NOINC lookup")
+    larger = f"{both}\n.function other device\n{body}\n{body}\nRET.REL.NODEC R20 0x0"
+    assert "lookup has 9648 bytes" in _reason(function_inlining, context_of(listing(larger), ROWS))
     pointer = "CALL.REL.NOINC nowhere\nload| LDG.E R2, [R6.64]\nuse| FADD R8, R2, R9\nEXIT"
     reason = _reason(function_inlining, context_of(listing(pointer), ROWS))
     assert "1 function of other files (nowhere) joined by the linker: -dlto" in reason
