@@ -45,6 +45,17 @@ def test_what_is_spaced_behind_a_load_waits_for_the_schedule() -> None:
     assert blamed(result, "wait") == {0: ("schedule", 9)}
 
 
+def test_what_a_stall_count_waits_for_is_a_cause_that_stays() -> None:
+    result = blame_text("FADD R0, R1, R2 | S5\nFADD R6, R0, R8", {(1, "wait"): 9})
+    assert edge_of(result, 0, 1).pruned_by is None
+
+
+def test_by_the_rules_of_2021_an_atomic_operation_is_no_cause_of_a_memory_stall() -> None:
+    text, samples = "ATOM.E.ADD R0, [R2.64], R5 | W0\nFADD R6, R0, R8 | ?0", {(1, "long_scoreboard"): 9}
+    assert edge_of(blame_text(text, samples, rules=GPA2021), 0, 1).pruned_by is PruneRule.OPCODE
+    assert edge_of(blame_text(text, samples), 0, 1).pruned_by is None
+
+
 def test_a_barrier_stall_tells_how_far_away_its_cause_is() -> None:
     text = "LDG.E R0, [R2.64] | W0\nSTS [R4], R0 | ?0\nBAR.SYNC 0x0 | S5\nLDS R1, [R5] | W1\nEXIT"
     result = blame_text(text, {(1, "long_scoreboard"): 90, (3, "barrier"): 50})
