@@ -26,6 +26,7 @@ from gpadvisor.model.machine import SECTOR_BYTES
 
 _L1_HITS: Final = "l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct"
 _READ, _WRITTEN = "dram__sectors_read.sum", "dram__sectors_write.sum"
+_CYCLES: Final = "sm__cycles_active.avg"
 _VERSIONS: Final[tuple[Which, Which]] = ("before", "after")
 
 
@@ -34,6 +35,7 @@ class Run:
     """One version of a kernel, on the GPU or in the simulator."""
 
     milliseconds: float | None
+    cycles: float | None  # in which an SM holds a warp, on average
     l1_hits: float | None  # of loads, in percent
     read: float  # megabytes
     written: float
@@ -65,12 +67,14 @@ def rows(captures: Captures, arch: str, hit_rate: float | None = None) -> Iterat
                 version=version,
                 measured=Run(
                     milliseconds=statistics.median(times),
+                    cycles=launch.metric(_CYCLES),
                     l1_hits=launch.metric(_L1_HITS),
                     read=(launch.metric(_READ) or 0.0) * SECTOR_BYTES / 1e6,
                     written=(launch.metric(_WRITTEN) or 0.0) * SECTOR_BYTES / 1e6,
                 ),
                 simulated=Run(
                     milliseconds=None if seconds is None else seconds * 1e3,
+                    cycles=found.profile.metric(_CYCLES),
                     l1_hits=found.profile.metric("l1tex__t_sector_hit_rate.pct"),
                     read=(found.profile.metric(_READ) or 0.0) * SECTOR_BYTES / 1e6,
                     written=(found.profile.metric(_WRITTEN) or 0.0) * SECTOR_BYTES / 1e6,
@@ -112,6 +116,11 @@ def figures(found: Sequence[Row]) -> list[str]:
         (row.kernel, row.version): (row.measured.milliseconds, row.simulated.milliseconds) for row in found
     }
     near = [abs(math.log(two / one)) for one, two in times.values() if one and two]
+    cycles = [
+        abs(math.log(row.simulated.cycles / row.measured.cycles))
+        for row in found
+        if row.simulated.cycles and row.measured.cycles
+    ]
     speedups, ratios = [], []
     for kernel in dict.fromkeys(row.kernel for row in found):
         before, after = times.get((kernel, "before")), times.get((kernel, "after"))
@@ -124,6 +133,7 @@ def figures(found: Sequence[Row]) -> list[str]:
         lines.append(f"{'hits in L1 of loads, points apart':45} {_means(hits)}")
     lines.append(f"{'|ln(simulated / measured)| of DRAM reads':45} {_means(reads)}")
     lines.append(f"{'  of times':45} {_means(near)}")
+    lines.append(f"{'  of cycles, without launching':45} {_means(cycles)}")
     if speedups:
         lines.append(f"{'  of speedups':45} {_means([one for one, _ in speedups])}")
         lines.append(f"{'  of always 1.0x':45} {_means([one for _, one in speedups])}")

@@ -9,7 +9,8 @@ from tests.validation.captures import FOLDER, Captures
 
 
 def _run(milliseconds: float | None, hits: float | None, read: float) -> Run:
-    return Run(milliseconds=milliseconds, l1_hits=hits, read=read, written=0.0)
+    cycles = None if milliseconds is None else milliseconds**2 * 1e6
+    return Run(milliseconds=milliseconds, cycles=cycles, l1_hits=hits, read=read, written=0.0)
 
 
 def test_figures_are_of_what_both_sides_have() -> None:
@@ -22,6 +23,7 @@ def test_figures_are_of_what_both_sides_have() -> None:
     assert lines["hits in L1 of loads, points apart"] == "mean 10.00, median 10.00 (1)"
     assert lines["|ln(simulated / measured)| of DRAM reads"] == "mean 0.00, median 0.00 (2)"
     assert lines["of times"] == "mean 0.35, median 0.35 (2)"
+    assert lines["of cycles, without launching"] == "mean 0.69, median 0.69 (2)"
     assert lines["of speedups"] == "mean 0.69, median 0.69 (1)"
     assert lines["of always 1.0x"] == "mean 1.39, median 1.39 (1)"
     assert text.splitlines()[-1] == "gained 0.8 to 1.25 times what is simulated: 0 of 1 (0%)"

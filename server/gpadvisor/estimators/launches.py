@@ -157,6 +157,16 @@ def outside_share(profile: KernelProfile) -> float:
     return 0.0 if active is None else 1 - active
 
 
+def handed_out_share(profile: KernelProfile) -> float | None:
+    """Of the cycles in which SMs hold a warp those that handing out the grid's blocks takes, one by one.
+
+    Returns:
+        None where the profile does not count these cycles.
+    """
+    active = profile.metric("sm__cycles_active.avg")
+    return min(1.0, profile.launch.blocks / every_gpu().blocks_per_cycle / active) if active else None
+
+
 def best_split(blocks: int, threads: int, sms: int, enough: int) -> tuple[int, int]:
     """Blocks and threads of the split whose fullest SM has the fewest; of equals the largest blocks."""
     warps = -(-threads // 32)

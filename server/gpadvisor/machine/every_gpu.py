@@ -19,6 +19,7 @@ class EveryGpu:
     launch_ns: float  # what a launch takes, whatever the kernel does
     l1_sectors_per_cycle: float  # that an SM's L1 takes from L2 at its peak
     least_dram_bytes_per_ns: float  # any GPU's DRAM moves more
+    blocks_per_cycle: float  # of an SM, that all SMs together are handed at most
 
 
 @cache

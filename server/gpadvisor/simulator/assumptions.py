@@ -33,7 +33,7 @@ def list_assumptions(outcome: Outcome) -> tuple[Sentence, ...]:
     share = outcome.share
     texts = [
         f"modelled: one SM of {share.sms}, {len(share.blocks)} of its {share.total} blocks simulated"
-        + (f", {share.repeats} more full waves taken to be like the first" if share.repeats else ""),
+        + (f", {share.repeats} more full waves taken to be like these" if share.repeats else ""),
     ]
     texts += _cache_assumptions(outcome)
     if _lacks_shared(outcome):

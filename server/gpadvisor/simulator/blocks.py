@@ -30,17 +30,19 @@ from gpadvisor.simulator.state import (
     EMPTY,
     ENTRY,
     FINISHED_BLOCKS,
-    FULL_WAVE,
-    FULL_WAVE_AT,
+    FULL_WAVES,
+    FULL_WAVES_AT,
     GRID_SIZE,
     IDLE_UNTIL,
     LAST_AGE,
     LAUNCH_CYCLES,
+    LAUNCH_INTERVAL,
     LIVE,
     LIVE_WARPS,
     MAX_BARRIERS,
     NEVER,
     NEXT_BLOCK,
+    NEXT_LAUNCH,
     PC,
     PHASE,
     RUNNING,
@@ -49,6 +51,7 @@ from gpadvisor.simulator.state import (
     STATE,
     THREADS,
     WAKE,
+    WARP_CYCLES,
     WARPS_PER_BLOCK,
     Machine,
     Results,
@@ -80,12 +83,15 @@ def _special(m: Machine, v: Values, w: int, first_thread: int, index: int) -> No
 
 
 @seldom
-def start_block(p: Packed, m: Machine, v: Values, slot: int, cycle: int) -> None:
-    """Put the next block of this SM into a slot."""
+def start_block(p: Packed, m: Machine, v: Values, slot: int, now: int) -> None:
+    """Put the next block of this SM into a free slot, once it is the SM's turn."""
     number, block = m.number, m.block[slot]
     index = m.blocks[number[NEXT_BLOCK]]
     number[NEXT_BLOCK] += 1
     warps = m.whole[WARPS_PER_BLOCK]
+    cycle = max(now + m.whole[LAUNCH_CYCLES], number[NEXT_LAUNCH])
+    number[NEXT_LAUNCH] = cycle + m.whole[LAUNCH_INTERVAL]
+    m.traffic[WARP_CYCLES] -= float(warps * (cycle - now))  # they count as there from now on
     block[BLOCK_WARPS] = warps
     block[BLOCK_INDEX] = index
     block[BLOCK_START] = cycle
@@ -101,7 +107,7 @@ def start_block(p: Packed, m: Machine, v: Values, slot: int, cycle: int) -> None
         warp[LIVE] = warp[ACTIVE] = 0xFFFF_FFFF if lanes >= WARP else (1 << lanes) - 1
         warp[STATE] = RUNNING
         warp[SLOT] = slot
-        warp[PHASE] = 0 if number[NEXT_BLOCK] <= m.whole[FULL_WAVE] else 1
+        warp[PHASE] = 0 if number[NEXT_BLOCK] <= m.whole[FULL_WAVES] else 1
         number[LAST_AGE] += 1
         warp[AGE] = number[LAST_AGE]
         warp[PC] = m.whole[ENTRY]
@@ -154,10 +160,10 @@ def end_warp(p: Packed, m: Machine, v: Values, r: Results, w: int, cycle: int) -
                 release(m, r, slot, barrier, warp[PC] - 1, w, cycle)
         return
     number[FINISHED_BLOCKS] += 1
-    if number[FINISHED_BLOCKS] == m.whole[FULL_WAVE]:
-        number[FULL_WAVE_AT] = cycle
+    if number[FINISHED_BLOCKS] == m.whole[FULL_WAVES]:
+        number[FULL_WAVES_AT] = cycle
     if number[NEXT_BLOCK] < m.whole[BLOCKS]:
-        start_block(p, m, v, slot, cycle + m.whole[LAUNCH_CYCLES])
+        start_block(p, m, v, slot, cycle)
 
 
 @seldom

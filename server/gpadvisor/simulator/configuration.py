@@ -58,8 +58,9 @@ class SimulationConfig:
     """Iterations by source line, for loops whose end does not follow from the arguments."""
     passed_barriers: frozenset[int] = frozenset()
     """Barriers of the block, by Pc, that are passed as if they were not there: what waiting at them costs."""
-    waves: int = 3
-    """At most this many waves of blocks are simulated; further ones repeat the first."""
+    waves: int | None = None
+    """At most this many waves of blocks are simulated; further ones repeat the full ones of these.
+    None: three, or as many as little work allows."""
     max_cycles: int = 20_000_000
     max_instructions: int = 20_000_000
 
@@ -75,7 +76,7 @@ class SimulationConfig:
             for key, value in getattr(self, name).items():
                 _probability(f"{name}[{key}]", value)
         for name in ("interval_cycles", "default_trips", "waves", "max_cycles", "max_instructions"):
-            if getattr(self, name) < 1:
+            if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)}, it must be at least 1")
         if self.sms is not None and self.sms < 1:
             raise UsageError(f"sms is {self.sms}, a GPU has at least 1")

@@ -41,7 +41,7 @@ _PIPE_METRICS: Final = {
 
 def _scaled(outcome: Outcome, phases: NDArray[np.generic]) -> NDArray[np.float64]:
     """Counts of the whole grid from those of one SM."""
-    per_sm = phases[0].astype(np.float64) * (1 + outcome.share.repeats) + phases[1]
+    per_sm = phases[0].astype(np.float64) * (1 + outcome.share.repeats / outcome.share.waves) + phases[1]
     return np.asarray(np.minimum(per_sm * (outcome.config.blocks / outcome.share.total), _MOST_COUNTED))
 
 

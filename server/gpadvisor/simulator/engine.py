@@ -54,7 +54,6 @@ from gpadvisor.simulator.state import (
     INTERVAL_NOW,
     ISSUED,
     LAST,
-    LAUNCH_CYCLES,
     LIVE,
     LIVE_WARPS,
     MAX_CYCLES,
@@ -294,7 +293,7 @@ def _begin(p: Packed, m: Machine, v: Values) -> None:
     number[STARTED] = 1
     for slot in range(parameters[BLOCK_SLOTS]):
         if number[NEXT_BLOCK] < parameters[BLOCKS]:
-            start_block(p, m, v, slot, slot * parameters[LAUNCH_CYCLES])
+            start_block(p, m, v, slot, number[NOW])
     number[NEXT_SAMPLE] = number[INTERVAL_NOW] // 2
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gpadvisor.analyzer.occupancy import occupancy, shared_carveout
 from gpadvisor.errors import UsageError
+from gpadvisor.machine.every_gpu import every_gpu
 from gpadvisor.machine.timing import SimulatedDevice, Timing
 from gpadvisor.model.advice import Occupancy
 from gpadvisor.model.machine import LINE_BYTES, SECTOR_BYTES, MachineModel
@@ -19,6 +20,7 @@ from gpadvisor.simulator import state
 from gpadvisor.simulator.configuration import SimulationConfig
 
 DEFAULT_REGISTERS: Final = 32
+DEFAULT_WAVES: Final = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +31,8 @@ class Share:
     resident: int  # blocks at a time
     total: int  # blocks of the SM in the whole launch
     blocks: NDArray[np.int64]  # grid indices of those simulated
-    repeats: int  # further full waves that are taken to be like the first
+    waves: int  # full ones that are simulated
+    repeats: int  # further full waves that are taken to be like these
     warps_per_block: int
     registers: int
     static_shared: int
@@ -81,14 +84,17 @@ def share_of_sm(
     total = -(-config.blocks // sms)
     resident = min(resident, total)
     tail = (total - 1) % resident + 1
+    waves = min(config.waves or DEFAULT_WAVES, -(-total // resident))
     # The full waves that are simulated come first, then the last one, which may be partial.
-    simulated = min(total, resident * (config.waves - 1) + tail) if config.waves > 1 else resident
+    full = max(1, waves - 1)
+    simulated = resident * full + (tail if waves > 1 else 0)
     blocks = _middle_sm(config, sms, simulated) + sms * np.arange(simulated, dtype=np.int64)
     return Share(
         sms=sms,
         resident=resident,
         total=total,
         blocks=np.minimum(blocks, config.blocks - 1),
+        waves=full,
         repeats=-(-(total - simulated) // resident),
         warps_per_block=-(-threads // sm.warp_size.value),
         registers=registers,
@@ -188,10 +194,14 @@ def whole_parameters(
         state.L0_LINES: max(1, sm.instruction_cache_l0_bytes.value // LINE_BYTES),
         state.L1_LINES: max(1, sm.instruction_cache_l1_bytes.value // LINE_BYTES),
         state.LAUNCH_CYCLES: timing.block_launch_cycles,
+        # The GPU hands out one block at a time, to each SM in turn.
+        state.LAUNCH_INTERVAL: max(
+            timing.block_launch_cycles, round(min(share.sms, config.blocks) / every_gpu().blocks_per_cycle)
+        ),
         state.MAX_CYCLES: config.max_cycles,
         state.MAX_INSTRUCTIONS: config.max_instructions,
         state.DIVERGENT: int(config.divergent_branches),
-        state.FULL_WAVE: share.resident,
+        state.FULL_WAVES: share.resident * share.waves,
         # An odd number of sets, over which strides of powers of two spread.
         state.L1_SETS: (l1_bytes(machine, timing, share, config) // LINE_BYTES // state.L1_WAYS - 1) | 1,
         state.L2_SECTORS: device.l2_bytes // SECTOR_BYTES,

@@ -40,11 +40,11 @@ class Outcome:
         """Cycles of the whole launch: the simulated ones, and repeats of the full wave."""
         if not self.finished:
             return None
-        full = int(self.sm.number[state.FULL_WAVE_AT])
-        waves = max(1, len(self.share.blocks) // self.share.resident)
-        end = int(self.sm.number[state.NOW])
-        per_wave = full if waves == 1 else max(full, 1)
-        return float(end + self.share.repeats * per_wave)
+        full, resident = int(self.sm.number[state.FULL_WAVES_AT]), self.share.resident
+        interval = int(self.sm.whole[state.LAUNCH_INTERVAL])
+        # In further waves no slot waits until those before it have been filled.
+        per_wave = max((full - (resident - 1) * interval) / self.share.waves, resident * interval)
+        return int(self.sm.number[state.NOW]) + self.share.repeats * per_wave
 
     def cut(self) -> str:
         """Where the run ended before the kernel did."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final
 
@@ -31,13 +31,22 @@ from gpadvisor.simulator.assumptions import list_assumptions, list_problems
 from gpadvisor.simulator.configuration import SimulationConfig
 from gpadvisor.simulator.counters import counts_of, metrics_of, pc_metrics_of
 from gpadvisor.simulator.engine import run
-from gpadvisor.simulator.launch import Share, find_kernel, real_parameters, share_of_sm, whole_parameters
+from gpadvisor.simulator.launch import (
+    DEFAULT_WAVES,
+    Share,
+    find_kernel,
+    real_parameters,
+    share_of_sm,
+    whole_parameters,
+)
 from gpadvisor.simulator.lowered import packed
 from gpadvisor.simulator.lowering import lower
 from gpadvisor.simulator.outcome import Outcome
 from gpadvisor.simulator.truth import Truth, samples_of, truth_of
 
 COLLECTOR: Final = "simulator"
+_LITTLE: Final = 100_000
+"""Instructions of an SM, which take some tens of milliseconds."""
 _TURNS: Final = 100_000
 """Of the inner loop between two looks at the world, some tens of milliseconds."""
 
@@ -109,25 +118,44 @@ def simulate(
     """
     function = find_kernel(program, kernel)
     timing, device = timing_of(program.arch)
-    share = share_of_sm(machine, program.facts.get(function.name), device, config)
+    facts = program.facts.get(function.name)
     lowered = lower(program, function, machine, timing, config)
-    integers = whole_parameters(machine, timing, device, share, config, lowered.entry)
-    sm = state.empty_machine(
-        lowered, integers, real_parameters(timing, device, share, config), share.blocks, config.seed
-    )
-    sm.number[state.INTERVAL_NOW] = config.interval_cycles
-    results = state.empty_results(lowered)
-    values = state.empty_values(lowered, int(integers[state.WARPS]))
-    code, status = packed(lowered.code), state.RUNNING_STILL
-    while status == state.RUNNING_STILL:
-        run(code, lowered.slice, sm, values, results, _TURNS)
-        status = int(sm.number[state.STATUS])
-        if progress is not None:
-            progress(_share_done(sm.number, share, config))
-        if cancelled is not None and cancelled():
-            raise CancelledError(f"the simulation of {function.demangled} was cancelled")
-    return _simulation(
-        Outcome(program, function, machine, config, share, device, lowered, sm, results, binary)
+
+    def outcome_with(config: SimulationConfig) -> Outcome:
+        share = share_of_sm(machine, facts, device, config)
+        integers = whole_parameters(machine, timing, device, share, config, lowered.entry)
+        sm = state.empty_machine(
+            lowered, integers, real_parameters(timing, device, share, config), share.blocks, config.seed
+        )
+        sm.number[state.INTERVAL_NOW] = config.interval_cycles
+        results = state.empty_results(lowered)
+        values = state.empty_values(lowered, int(integers[state.WARPS]))
+        code, status = packed(lowered.code), state.RUNNING_STILL
+        while status == state.RUNNING_STILL:
+            run(code, lowered.slice, sm, values, results, _TURNS)
+            status = int(sm.number[state.STATUS])
+            if progress is not None:
+                progress(_share_done(sm.number, share, config))
+            if cancelled is not None and cancelled():
+                raise CancelledError(f"the simulation of {function.demangled} was cancelled")
+        return Outcome(program, function, machine, config, share, device, lowered, sm, results, binary)
+
+    outcome = outcome_with(config)
+    if (
+        config.waves is None
+        and outcome.share.repeats
+        and (more := _affordable(outcome.sm.number, config)) > 1
+    ):
+        # The first waves find empty caches and units: of short blocks more of them are simulated.
+        outcome = outcome_with(replace(config, waves=DEFAULT_WAVES * more))
+    return _simulation(outcome)
+
+
+def _affordable(number: NDArray[np.int64], config: SimulationConfig) -> int:
+    """How many times this run is still little work, and far from the limits."""
+    return min(
+        _LITTLE // max(1, int(number[state.INSTRUCTIONS])),
+        config.max_cycles // max(1, 2 * int(number[state.NOW])),
     )
 
 

@@ -102,10 +102,12 @@ SERVED: Final = 256
 
 # ---- Machine.number and Machine.traffic ----
 NOW, RANDOM, LSU_FREE, NEXT_BLOCK, FINISHED_BLOCKS, INSTRUCTIONS, NEXT_SAMPLE, SAMPLE_TURN = range(8)
-SAMPLES, INTERVAL_NOW, STATUS, FULL_WAVE_AT, BARRIERS, LAST_AGE, ISSUED_CYCLES, FORCED = range(8, 16)
+SAMPLES, INTERVAL_NOW, STATUS, FULL_WAVES_AT, BARRIERS, LAST_AGE, ISSUED_CYCLES, FORCED = range(8, 16)
 LIVE_WARPS, PERIOD_START, TEX_FREE, LATE, AWAITED, STARTED, TOO_DEEP, TICK, SECTORS_IN_L2, AXES = range(
     16, 26
 )
+NEXT_LAUNCH: Final = 26
+"""The first cycle in which the SM may be handed another block."""
 L2_FREE, DRAM_FREE, L2_MOVED, DRAM_MOVED, WARP_CYCLES, ACTIVE_CYCLES, DRAM_WRITTEN, L1_PASSES, L2_BUSY = (
     range(9)
 )
@@ -118,9 +120,9 @@ SCHEDULERS, WARPS, WARPS_PER_BLOCK, BLOCK_SLOTS, BLOCKS, THREADS, ENTRY, WAVEFRO
 MIO_QUEUE, TEX_QUEUE, OPERAND_READ, BRANCH_CYCLES, BARRIER_CYCLES, FETCH_L1, FETCH_L2, PREFETCH = range(9, 17)
 L0_LINES, L1_LINES, LAUNCH_CYCLES, MAX_CYCLES, MAX_INSTRUCTIONS, L1_CYCLES = range(17, 23)
 L2_CYCLES, DRAM_CYCLES = 24, 26
-DIVERGENT, FULL_WAVE, BLOCK_SIZE, GRID_SIZE, L1_SETS, L2_SECTORS, BUSY_SMS = 28, 29, 30, 33, 36, 37, 38
-SEED: Final = 39
-PARAMETERS: Final = 40
+DIVERGENT, FULL_WAVES, BLOCK_SIZE, GRID_SIZE, L1_SETS, L2_SECTORS, BUSY_SMS = 28, 29, 30, 33, 36, 37, 38
+SEED, LAUNCH_INTERVAL = 39, 40
+PARAMETERS: Final = 41
 L2_RATE, DRAM_RATE, L2_PACKETS, LAUNCH_BLOCKS, SHARING = range(5)
 """``SHARING``: SMs that ask for the same, by the indices of the block it hangs on; of a wave, then of all."""
 REALS: Final = SHARING + 16
@@ -207,7 +209,7 @@ def empty_machine(
     """An SM on which nothing runs yet."""
     warps, schedulers = int(parameters[WARPS]), int(parameters[SCHEDULERS])
     lines = len(lowered.code.flow) // LINE + 2
-    number = np.zeros(26, dtype=np.int64)
+    number = np.zeros(NEXT_LAUNCH + 1, dtype=np.int64)
     number[RANDOM] = (seed * 0x5DEECE66D + 0xB) & ((1 << 48) - 1)
     scheduler = np.zeros((schedulers + 1, SCHEDULER_COLUMNS), dtype=np.int64)
     scheduler[:, LAST] = -1

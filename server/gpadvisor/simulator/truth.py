@@ -39,15 +39,10 @@ class Truth:
 def _rows(outcome: Outcome) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Samples as they were taken, and how often each counts."""
     rows = outcome.results.sample[: int(outcome.sm.number[state.SAMPLES])].astype(np.int64)
-    repeats = outcome.share.repeats
-    weight = np.ones(len(rows), dtype=np.int64)
-    if repeats:
-        # The full waves come again and again, the last partial one only once.
-        tail = rows[:, state.S_PHASE] == 1
-        weight = np.where(
-            tail, 0 if repeats > _TAIL_REPEATS else 1, 1 if repeats > _TAIL_REPEATS else 1 + repeats
-        )
-    return rows, weight
+    repeats = outcome.share.repeats / outcome.share.waves
+    # The full waves come again and again, the last partial one only once.
+    full, tail = (1, 0) if repeats > _TAIL_REPEATS else (1 + round(repeats), 1)
+    return rows, np.where(rows[:, state.S_PHASE] == 1, tail, full)
 
 
 def samples_of(outcome: Outcome) -> PcSamples:

@@ -19,6 +19,7 @@ text = "a test"
 launch_ns = {{ value = 5, source = "mine" }}
 l1_sectors_per_cycle = {{ value = 2, source = "{source}" }}
 {third} = {{ value = 20, source = "mine" }}
+blocks_per_cycle = {{ value = 1, source = "mine" }}
 """
 SOUND = {"status": "measured", "source": "mine", "third": "least_dram_bytes_per_ns"}
 

@@ -20,6 +20,7 @@ from gpadvisor.estimators.row_loads import reduced_by_rows
 from gpadvisor.estimators.utilisation import ISSUE
 from gpadvisor.evidence.launches import freedom
 from gpadvisor.evidence.queries import location_text
+from gpadvisor.machine.every_gpu import every_gpu
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.ids import SourceLocation
@@ -1341,6 +1342,21 @@ def test_a_tile_grows_with_a_bound_of_its_own_size_alone(bound: int, grows: bool
     old = shape(context, profile, launch.blocks, 32)
     assert old is not None
     assert (larger_tile(replace(context, profile=profile), profile, old) is not None) is grows
+
+
+def test_blocks_as_many_as_are_handed_out() -> None:
+    # As 32,768 blocks of 32 threads on an RTX 5090, whose eighth gained 2.57x.
+    handed_out = 16384 / every_gpu().blocks_per_cycle
+
+    def launch(active: float, block: int = 96) -> KernelContext:
+        metrics = {"smsp__warps_active.avg.per_cycle_active": 9.0, "sm__cycles_active.avg": active}
+        return _launch(WAITING, grid=16384, block=block, registers=16, metrics=metrics)
+
+    found = _match(thread_increase, launch(1.1 * handed_out))
+    assert found.title == "16384 blocks are handed out one by one, which takes 91 % of the time"
+    assert found.title in found.advice
+    assert "all of them" in _reason(thread_increase, launch(1.3 * handed_out))
+    assert "handed out" not in _reason(thread_increase, launch(handed_out, block=256))
 
 
 def test_blocks_that_end_before_the_next_ones_are_there() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.simulations import reasons, run_text, text_program
 
+from gpadvisor.machine.every_gpu import every_gpu
 from gpadvisor.simulator import timing_of
 
 pytestmark = [pytest.mark.nvdisasm]
@@ -181,6 +182,33 @@ def test_one_block_more_than_fits_costs_another_wave() -> None:
     assert cycles(2 * 4 + 1) / full == pytest.approx(1.5, rel=0.2)  # a single block runs at twice the speed
     assert cycles(4 * 4) / full == pytest.approx(2.0, rel=0.1)
     assert cycles(16 * 4) / full == pytest.approx(8.0, rel=0.1)
+
+
+def test_blocks_are_handed_out_one_by_one() -> None:
+    """However many SMs there are: 65,536 blocks of 16 threads took an H100 0.86 of them a cycle."""
+
+    def cycles(blocks: int, block: int, sms: int = 100) -> float:
+        run = run_text(_CHAIN, _rounds(0), block=block, grid=blocks, sms=sms)
+        assert run.cycles is not None
+        return run.cycles
+
+    more = cycles(40_000, 32) - cycles(20_000, 32)
+    assert 20_000 / more == pytest.approx(every_gpu().blocks_per_cycle, rel=0.02)
+    assert cycles(5_000, 256) < cycles(40_000, 32) / 6
+    few = cycles(20_000, 32, sms=200) - cycles(10_000, 32, sms=200)
+    assert few == pytest.approx(more / 2, rel=0.02)  # twice the SMs are handed no more
+
+
+def test_of_short_blocks_more_waves_are_simulated() -> None:
+    def blocks(rounds: int, **more: int) -> int:
+        run = run_text(_CHAIN, _rounds(rounds), block=256, grid=4000, sms=4, **more)
+        assert run.cycles is not None
+        return run.blocks
+
+    three = 3 * 8
+    assert blocks(64) == blocks(1, waves=3) == three
+    assert blocks(1) == 6 * three
+    assert blocks(1, max_cycles=20_000) == three  # more of them would not end
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 8, 9, 40])
