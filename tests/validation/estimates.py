@@ -3,7 +3,7 @@
 
 Run as ``python -m tests.validation.estimates [--arch sm_80 ...]``. For each pair of ``fixtures/kernels`` the
 range of the planted optimizer comes from the modelled profile of *before* (of the first seed alone, as a user
-has it); the speedup is cycles of *before* over cycles of *after*, the geometric mean over the seeds.
+has it); the speedup is the duration of *before* over that of *after*, the geometric mean over the seeds.
 Finished pairs are kept under ``build/validation``, so that a run which was stopped goes on where it was.
 Where archives of the capture kit lie in ``fixtures/captures``, what a GPU made of the cure stands beside it.
 """
@@ -122,9 +122,9 @@ def pair_of(name: str, arch: str, setting: Setting, seeds: int = SEEDS) -> Pair:
     speedups, first = [], None
     for seed in range(setting.seed, setting.seed + seeds):
         before, after = (simulated(name, which, arch, setting, seed) for which in ("before", "after"))
-        if before.cycles is None or after.cycles is None:
+        if before.duration_seconds is None or after.duration_seconds is None:
             raise RuntimeError(f"{name} for {arch} does not end within the simulator's limits")
-        speedups.append(before.cycles / after.cycles)
+        speedups.append(before.duration_seconds / after.duration_seconds)
         first = first or before
     assert first is not None
     advice = advice_of(kernel, arch, first)

@@ -61,7 +61,7 @@ class Outcome:
     """What is said of one version, beside what the simulator makes of the next."""
 
     told: tuple[Told, ...] = ()  # in the order of the screen, those with a number
-    simulated: float | None = None  # cycles of this version over cycles of the next
+    simulated: float | None = None  # duration of this version over that of the next
     samples: int = 0
     failure: str = ""
 
@@ -156,7 +156,7 @@ def outcome_of(step: Step, mirrors: Path) -> Outcome:
                 request = request_of(step.chain, version, place)
                 if version is step.before:
                     advised = advise_file(path, request, lambda _: None, Cache(None))
-                runs.append(simulated(path, request)[1].cycles)
+                runs.append(simulated(path, request)[1].duration_seconds)
         except (GpadvisorError, OSError, ValueError) as error:
             return Outcome(failure=" ".join(str(error).split())[:300])
     (kernel,) = advised.advice.kernels

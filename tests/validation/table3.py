@@ -54,7 +54,7 @@ FIRST: Final = 2
 class Outcome:
     """What the advice promised for a row, and what the simulator makes of the change."""
 
-    simulated: float | None  # cycles before over cycles after; None where something failed
+    simulated: float | None  # duration before over duration after; None where something failed
     rank: int | None  # of the rule among the suggestions with an estimate; None where it is not shown
     note: bool = False  # told in the details alone, with its range
     low: float = 1.0
@@ -178,15 +178,15 @@ def outcome_of(row: Row, folder: Path) -> Outcome:
             told = _simulated_told(row, kernel, before, folder, place)
         except (GpadvisorError, OSError, ValueError) as error:
             return Outcome(simulated=None, rank=None, failure=" ".join(str(error).split())[:300])
-    if one.cycles is None or two.cycles is None:
+    if one.duration_seconds is None or two.duration_seconds is None:
         return Outcome(simulated=None, rank=None, failure="it does not end within the simulator's limits")
     same = same_work((code, one.profile), (code_after, two.profile))
-    outcome = _outcome(row, kernel.advice, one.cycles / two.cycles)
+    outcome = _outcome(row, kernel.advice, one.duration_seconds / two.duration_seconds)
     return replace(
         outcome,
         same_work=same,
         as_published=_other_launch(row, kernel) is None,
-        told=one.cycles / told if told else None,
+        told=one.duration_seconds / told if told else None,
     )
 
 
@@ -201,15 +201,15 @@ def _other_launch(row: Row, kernel: AdvisedKernel) -> SimulationConfig | None:
 
 
 def _simulated_told(row: Row, kernel: AdvisedKernel, before: str, folder: Path, place: Path) -> float | None:
-    """Cycles with another change that is told: a launch, or what the row has written by hand."""
+    """Seconds with another change that is told: a launch, or what the row has written by hand."""
     launch, context = _other_launch(row, kernel), kernel.analysed.context
     if launch is not None:
-        return model_kernel(context.program, context.kernel, context.machine, launch, None).cycles
+        return model_kernel(context.program, context.kernel, context.machine, launch, None).duration_seconds
     if not row.told:
         return None
     text, path = replaced(before, row.told), place / "told.cu"
     path.write_text(text, encoding="utf-8")
-    return simulated(path, request_of(row, text, folder, place))[1].cycles
+    return simulated(path, request_of(row, text, folder, place))[1].duration_seconds
 
 
 def _outcome(row: Row, kernel: KernelAdvice, speedup: float) -> Outcome:

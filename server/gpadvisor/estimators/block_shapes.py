@@ -10,9 +10,11 @@ from typing import Final
 
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.estimators.launches import LaunchShape, shape
+from gpadvisor.estimators.launches import LaunchShape, handed_out_share, shape
 from gpadvisor.estimators.utilisation import utilisations
 from gpadvisor.evidence.launches import Freedom, row_width
+from gpadvisor.evidence.queries import counted
+from gpadvisor.model.figures import percent
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile
 
@@ -185,3 +187,12 @@ def ends_early(profile: KernelProfile, launch_shape: LaunchShape, new: BlockShap
         and launch.block[0] == new.block[0] == WARP
         and launch.block[1] > new.block[1]
     )
+
+
+def handed_out(profile: KernelProfile, old: LaunchShape) -> str | None:
+    """That SMs wait for their next small blocks; None where they do not."""
+    share = handed_out_share(profile)
+    if share is None or share * constants.PEAK_PERCENT < constants.HIGH_PERCENT or old.threads >= USUAL:
+        return None
+    blocks = counted(old.blocks, "block")
+    return f"{blocks} are handed out one by one, which takes {percent(share, 0)} of the time"

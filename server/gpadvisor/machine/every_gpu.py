@@ -17,6 +17,7 @@ class EveryGpu:
     """Bounds and rates that no table of an architecture has."""
 
     launch_ns: float  # what a launch takes, whatever the kernel does
+    launch_gap_ns: float  # of a launch's duration, in which no SM holds a warp
     l1_sectors_per_cycle: float  # that an SM's L1 takes from L2 at its peak
     least_dram_bytes_per_ns: float  # any GPU's DRAM moves more
     blocks_per_cycle: float  # of an SM, that all SMs together are handed at most

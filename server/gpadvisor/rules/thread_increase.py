@@ -59,6 +59,7 @@ from gpadvisor.estimators.block_shapes import (
     best_shape,
     block_sizes,
     ends_early,
+    handed_out,
     is_bounded_to_now,
     lanes_taken,
     larger_tile,
@@ -71,7 +72,6 @@ from gpadvisor.estimators.launches import (
     ONE_THREAD,
     LaunchShape,
     Step,
-    handed_out_share,
     held_warps,
     is_as_short_as_a_launch,
     next_block,
@@ -159,14 +159,12 @@ def _why(
 ) -> str | None:
     """What is wrong with the block; None where nothing is."""
     threads = old.threads
-    small = old.waves(sms) < 1 and not any_total
     if lanes_taken(threads) >= constants.UNSURE:
         idle = percent(1 - 1 / lanes_taken(threads))
         return f"blocks of {counted(threads, 'thread')} leave {idle} of their lanes idle"
-    if (waits := _handed_out(profile, old)) is not None:
-        return waits
-    if small:
-        return None  # all blocks are there at once: their size does not make them more
+    waits = handed_out(profile, old)
+    if waits or (old.waves(sms) < 1 and not any_total):
+        return waits  # where all blocks are there at once, their size does not make them more
     most = context.machine.sm.max_warps.value / context.machine.sm.schedulers.value
     fits = old.fits * -(-threads // WARP) / context.machine.sm.schedulers.value
     if fits * constants.UNSURE <= most and old.limiter is not None and old.limiter in {BLOCKS, WARPS}:
@@ -184,15 +182,6 @@ def _why(
             f"an SM's warps are resident where {percent(fits / most, 0)} fit"
         )
     return None
-
-
-def _handed_out(profile: KernelProfile, old: LaunchShape) -> str | None:
-    """That SMs wait for their next small blocks; None where they do not."""
-    share = handed_out_share(profile)
-    if share is None or share * constants.PEAK_PERCENT < constants.HIGH_PERCENT or old.threads >= USUAL:
-        return None
-    blocks = counted(old.blocks, "block")
-    return f"{blocks} are handed out one by one, which takes {percent(share, 0)} of the time"
 
 
 def _held_by_registers(profile: KernelProfile, old: LaunchShape) -> bool:
@@ -367,7 +356,7 @@ def _change(
     many = f"{shape_text(profile.launch.grid)} of {shape_text(profile.launch.block)}"
     if held is None or not ends_early(profile, old, new, held):
         title = f"blocks of {counted(old.threads, 'thread')} keep warps from an SM"
-        return _handed_out(profile, old) or title, f"Launch {launch_text(profile, new)} instead of {many}"
+        return handed_out(profile, old) or title, f"Launch {launch_text(profile, new)} instead of {many}"
     there, warps = held * context.machine.sm.schedulers.value, -(-old.threads // WARP)
     return f"most warps of a block end early: {there:.0f} of {warps} are there on average", (
         f"Launch blocks of {shape_text(new.block)} threads instead of {many}, as many as there are elements "

@@ -105,14 +105,16 @@ def _local_sectors(outcome: Outcome) -> PcMetric | None:
     )
 
 
-def metrics_of(outcome: Outcome, cycles: float | None) -> dict[str, MetricValue]:
-    """Of the whole launch; ``cycles``: how long it takes, where it ended."""
+def metrics_of(outcome: Outcome) -> dict[str, MetricValue]:
+    """Of the whole launch; how long it takes only where it ended."""
     share, number, traffic = outcome.share, outcome.sm.number, outcome.sm.traffic
     active = max(1.0, float(traffic[state.ACTIVE_CYCLES]))
     schedulers = outcome.machine.sm.schedulers.value
     issue = float(number[state.INSTRUCTIONS]) / active / schedulers
     warps = float(traffic[state.WARP_CYCLES]) / active
     busy = min(1.0, outcome.config.blocks / share.sms)
+    cycles, elapsed = outcome.cycles, outcome.elapsed_cycles
+    running = cycles / elapsed if cycles and elapsed else 1.0  # of the elapsed time
     result: dict[str, MetricValue] = {
         "smsp__issue_active.avg.per_cycle_active": issue,
         "smsp__issue_active.avg.pct_of_peak_sustained_active": 100.0 * issue,
@@ -127,15 +129,18 @@ def metrics_of(outcome: Outcome, cycles: float | None) -> dict[str, MetricValue]
         / share.sms
         / (share.occupancy.blocks_per_sm or 1),
         "dram__bytes.sum.pct_of_peak_sustained_elapsed": 100.0
+        * running
         * float(traffic[state.DRAM_MOVED])
         / active
         / float(outcome.sm.real[state.DRAM_RATE]),
         "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed": 100.0
+        * running
         * busy
         * float(traffic[state.L1_PASSES])
         / active,
         # By what L2 takes in or by what it gives, whichever takes longer.
         "lts__throughput.avg.pct_of_peak_sustained_elapsed": 100.0
+        * running
         * busy
         * float(traffic[state.L2_BUSY])
         / active,
@@ -149,19 +154,19 @@ def metrics_of(outcome: Outcome, cycles: float | None) -> dict[str, MetricValue]
         "dram__sectors_read.sum": (float(traffic[state.DRAM_MOVED]) - written) * scale,
         "dram__sectors_write.sum": written * scale,
     }
-    result |= _hit_rates(outcome) | _atomic_slices(outcome, active)
-    if cycles is not None:
+    result |= _hit_rates(outcome) | _atomic_slices(outcome, active / running)
+    if cycles is not None and elapsed is not None:
         result["sm__cycles_active.avg"] = cycles * busy
-        result["sm__cycles_elapsed.max"] = cycles
-        result["gpu__time_duration.sum"] = cycles / outcome.device.clock_hz * 1e9
+        result["sm__cycles_elapsed.max"] = elapsed
+        result["gpu__time_duration.sum"] = elapsed / outcome.device.clock_hz * 1e9
     return result
 
 
-def _atomic_slices(outcome: Outcome, active: float) -> dict[str, MetricValue]:
+def _atomic_slices(outcome: Outcome, elapsed: float) -> dict[str, MetricValue]:
     """How busy the fullest slice of L2 is with atomic operations, and one on average, in percent."""
     taken = outcome.sm.hot[:, state.HOT_TAKEN]
     timing, _ = timing_of(outcome.program.arch)
-    percent = 100.0 * taken * timing.atomic_cycles / active
+    percent = 100.0 * taken * timing.atomic_cycles / elapsed
     return {
         f"lts__d_atomic_input_cycles_active.{name}.pct_of_peak_sustained_elapsed": float(value)
         for name, value in (("max", percent.max()), ("avg", percent.mean()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpadvisor.machine.every_gpu import every_gpu
 from gpadvisor.machine.timing import SimulatedDevice
 from gpadvisor.model.machine import MachineModel
 from gpadvisor.model.program import Function, Program
@@ -45,6 +46,12 @@ class Outcome:
         # In further waves no slot waits until those before it have been filled.
         per_wave = max((full - (resident - 1) * interval) / self.share.waves, resident * interval)
         return int(self.sm.number[state.NOW]) + self.share.repeats * per_wave
+
+    @property
+    def elapsed_cycles(self) -> float | None:
+        """The same with what passes before its first warp and after its last one."""
+        cycles = self.cycles
+        return None if cycles is None else cycles + every_gpu().launch_gap_ns * 1e-9 * self.device.clock_hz
 
     def cut(self) -> str:
         """Where the run ended before the kernel did."""

@@ -57,9 +57,9 @@ class Simulation:
 
     profile: KernelProfile
     find_truth: Callable[[], Truth]
-    cycles: float | None  # of the whole launch; None where the run was cut off
+    cycles: float | None  # with a warp, of the whole launch; None where the run was cut off
     simulated_cycles: int  # of one SM, as far as simulated
-    duration_seconds: float | None
+    duration_seconds: float | None  # with what passes before the first warp and after the last one
     assumptions: tuple[str, ...]
     instructions: int  # warp-level ones that were simulated
     blocks: int  # that were simulated
@@ -219,9 +219,9 @@ def _device(outcome: Outcome) -> Device:
 def _simulation(outcome: Outcome) -> Simulation:
     """Everything about the run."""
     assumptions = list_assumptions(outcome)
-    cycles = outcome.cycles
-    seconds = None if cycles is None else cycles / outcome.device.clock_hz
-    metrics = metrics_of(outcome, cycles)
+    cycles, elapsed = outcome.cycles, outcome.elapsed_cycles
+    seconds = None if elapsed is None else elapsed / outcome.device.clock_hz
+    metrics = metrics_of(outcome)
     metrics["simulator__assumptions"] = json.dumps(assumptions)
     profile = KernelProfile(
         launch=_launch(outcome, seconds),

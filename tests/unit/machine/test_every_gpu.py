@@ -17,6 +17,7 @@ text = "a test"
 
 [values]
 launch_ns = {{ value = 5, source = "mine" }}
+launch_gap_ns = {{ value = 1, source = "mine" }}
 l1_sectors_per_cycle = {{ value = 2, source = "{source}" }}
 {third} = {{ value = 20, source = "mine" }}
 blocks_per_cycle = {{ value = 1, source = "mine" }}

@@ -133,7 +133,7 @@ def _told(path: Path, request: Request, code: str) -> tuple[Estimate, str]:
     return found.speedup, found.advice
 
 
-def _cycles(path: Path, request: Request, **changes: object) -> float:
+def _seconds(path: Path, request: Request, **changes: object) -> float:
     """A simulation of its own, on what is compiled anew."""
     code = open_code(path, request, lambda _: None, Cache(None))
     config = configuration("k", request)
@@ -146,9 +146,9 @@ def _cycles(path: Path, request: Request, **changes: object) -> float:
             if one.info.opclass is OpcodeClass.BARRIER
         )
     table = machine_model("sm_80", request)
-    found = model_kernel(program, "k", table, replace(config, **changes), None).cycles  # type: ignore[arg-type] # fields by name
-    assert found is not None
-    return found
+    found = model_kernel(program, "k", table, replace(config, **changes), None)  # type: ignore[arg-type] # fields by name
+    assert found.duration_seconds is not None
+    return found.duration_seconds
 
 
 def _written(folder: Path, name: str, text: str) -> Path:
@@ -166,8 +166,8 @@ def test_another_launch_is_simulated_in_the_shape_of_the_one_there_is(tmp_path: 
     shape = found.reason.partition(" blocks of ")[2].partition(" threads")[0]
     assert f"of {shape} threads instead of 128 x 128 of 4 x 4" in advice  # the launch that the words name
     wide, high = (int(size) for size in shape.split(" x "))
-    after = _cycles(path, request, grid=(512 // wide, 512 // high, 1), block=(wide, high, 1))
-    assert found.expected == pytest.approx(_cycles(path, request) / after)
+    after = _seconds(path, request, grid=(512 // wide, 512 // high, 1), block=(wide, high, 1))
+    assert found.expected == pytest.approx(_seconds(path, request) / after)
     assert found.low < found.expected < found.high
 
 
@@ -190,7 +190,7 @@ def test_more_blocks_of_the_size_that_the_code_takes_for_granted_are_simulated(t
     blocks = int(advice.split("Launch ")[1].split()[0])
     assert "simulated" in found.reason
     assert found.expected == pytest.approx(
-        _cycles(path, request) / _cycles(path, request, grid=(blocks, 1, 1))
+        _seconds(path, request) / _seconds(path, request, grid=(blocks, 1, 1))
     )
 
 
@@ -204,8 +204,8 @@ def test_an_edit_is_compiled_and_simulated_with_its_loops_where_they_are_then(tm
     head = "    for (int i"
     edited = _written(tmp_path, "edited.cu", text.replace(head, f"#pragma unroll 4\n{head}"))
     stated = request.stated._replace(loops={6: 64})
-    after = _cycles(edited, request._replace(stated=stated))
-    assert found.expected == pytest.approx(_cycles(path, request) / after)
+    after = _seconds(edited, request._replace(stated=stated))
+    assert found.expected == pytest.approx(_seconds(path, request) / after)
 
 
 def test_an_element_that_is_kept_in_a_register_is_compiled_and_simulated(tmp_path: Path) -> None:
@@ -217,18 +217,18 @@ def test_an_element_that_is_kept_in_a_register_is_compiled_and_simulated(tmp_pat
         "s[t][i] -= s[t][j] * s[j][i];", "v -= s[t][j] * s[j][i]; s[t][i] = v;"
     )
     edited = _written(tmp_path, "edited.cu", kept)
-    assert found.expected == pytest.approx(_cycles(path, request) / _cycles(edited, request), rel=0.02)
+    assert found.expected == pytest.approx(_seconds(path, request) / _seconds(edited, request), rel=0.02)
     assert found.expected > 1.1
 
 
 def test_both_sides_of_a_condition_are_compiled_and_simulated(tmp_path: Path) -> None:
     path = _written(tmp_path, "k.cu", _BETWEEN)
-    request = _request([432], [256], {}, "pointer", "pointer", "pointer")
+    request = _request([8640], [256], {}, "pointer", "pointer", "pointer")
     found, advice = _told(path, request, "GPA202")
     assert "load it together with the value of k.cu:5, before the condition on that" in advice
     assert "simulated, evaluate both sides of the condition (& for &&): " in found.reason
     edited = _written(tmp_path, "edited.cu", _BETWEEN.replace("&&", "&"))
-    assert found.expected == pytest.approx(_cycles(path, request) / _cycles(edited, request))
+    assert found.expected == pytest.approx(_seconds(path, request) / _seconds(edited, request))
     assert found.expected > 1.05
 
 
@@ -238,7 +238,7 @@ def test_a_flag_is_compiled_and_simulated(tmp_path: Path) -> None:
     found = _promised(path, request, "GPA104")
     assert "simulated, compiled with --use_fast_math: " in found.reason
     fast = request._replace(settings=Settings(arch="sm_80", extra_flags=("--use_fast_math",)))
-    assert found.expected == pytest.approx(_cycles(path, request) / _cycles(path, fast))
+    assert found.expected == pytest.approx(_seconds(path, request) / _seconds(path, fast))
     assert found.expected > 1.1
 
 
@@ -246,7 +246,7 @@ def test_waiting_at_barriers_is_what_goes_without_them(tmp_path: Path) -> None:
     path = _written(tmp_path, "k.cu", _LEVELS)
     request = _request([432], [256], {}, "pointer", "pointer", 1 << 20)
     found = _promised(path, request, "GPA105")
-    whole = _cycles(path, request) / _cycles(path, request, barriers=True)
+    whole = _seconds(path, request) / _seconds(path, request, barriers=True)
     assert whole > 1.0
     assert f"simulated, no waiting at barriers: {whole:.3f}x" in found.reason
     assert 1.0 < found.expected <= whole
@@ -259,7 +259,7 @@ def test_a_barrier_that_is_named_to_go_is_compiled_away(tmp_path: Path) -> None:
     assert "Remove the barrier at k.cu:6" in advice
     assert "simulated, compiled without the barriers that are named: " in found.reason
     without = _written(tmp_path, "without.cu", _STAGED.replace("    __syncthreads();\n", "    ;\n", 1))
-    assert found.expected == pytest.approx(_cycles(path, request) / _cycles(without, request))
+    assert found.expected == pytest.approx(_seconds(path, request) / _seconds(without, request))
 
 
 @pytest.mark.parametrize(("code", "text"), [("GPA105", _STAGED), ("GPA104", _DIVISION)])

@@ -225,7 +225,7 @@ def test_how_busy_the_fullest_slice_is_with_operations_is_counted() -> None:
         f"lts__d_atomic_input_cycles_active.{name}.pct_of_peak_sustained_elapsed" for name in ("max", "avg")
     )
     text = _SUMS.replace("TYPE", "int").replace("INDEX", "threadIdx.x % 2")
-    same = run_text(text, {**_POINTERS, 8: 0}, grid=64, block=256, sms=16).profile.metrics
+    same = run_text(text, {**_POINTERS, 8: 0}, grid=256, block=256, sms=16).profile.metrics
     assert same[most] == pytest.approx(100.0, abs=15.0)
     assert same[mean] == pytest.approx(same[most] / HOT_SLICES)
     assert most not in _run(_AGAIN, 2, 1024).profile.metrics
