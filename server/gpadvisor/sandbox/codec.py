@@ -61,10 +61,10 @@ class MaxLength(NamedTuple):
     length: int
 
 
-def to_json(value: object) -> Any:
-    """A value as JSON values: an object by its fields, an enum by its value."""
+def to_json(value: object, *, with_marks: bool = True) -> Any:
+    """A value as JSON values: an object by its fields, an enum by its value, a sentence with its marks."""
     kind: Any = type(value)
-    return value if kind in _PLAIN else _writer(kind)(value)
+    return value if kind in _PLAIN else _writer(kind, with_marks=with_marks)(value)
 
 
 def to_bytes(value: object) -> bytes:
@@ -111,21 +111,30 @@ def from_answer(data: bytes, kind: type[T]) -> T | Failure:
 
 
 @cache
-def _writer(kind: Any) -> _Change:
-    """How values of a class are written."""
+def _writer(kind: Any, *, with_marks: bool) -> _Change:
+    """How values of a class are written; where a field is no sentence, it is words alone that are read."""
+    write = partial(to_json, with_marks=with_marks)
     if issubclass(kind, Sentence):
-        return marked
+        return marked if with_marks else str
     if issubclass(kind, Enum):
         return lambda value: value.value
     for plain in (str, int, float):  # numbers of numpy
         if issubclass(kind, plain):
             return plain
     if issubclass(kind, tuple | list):
-        return lambda value: list(map(to_json, value))
+        return lambda value: list(map(write, value))
     if issubclass(kind, Mapping):
-        return lambda value: {key: to_json(item) for key, item in value.items()}
-    names = tuple(kind.__dataclass_fields__)  # nothing else is written
-    return lambda value: {name: to_json(getattr(value, name)) for name in names}
+        return lambda value: {key: write(item) for key, item in value.items()}
+    hints = get_type_hints(kind)  # nothing else than objects with fields is written
+    marks = {name: _names_lines(hints[name]) for name in kind.__dataclass_fields__}
+    return lambda value: {
+        name: to_json(getattr(value, name), with_marks=with_marks) for name, with_marks in marks.items()
+    }
+
+
+def _names_lines(hint: Any) -> bool:
+    """Whether a value of this type may be a sentence."""
+    return hint is Sentence or any(map(_names_lines, get_args(hint)))
 
 
 @cache

@@ -17,6 +17,8 @@ from tests.unit.editor.test_sass import VIEW
 
 from gpadvisor.model.finding import EditorAnalysis, Place, SassView, ToolNote
 from gpadvisor.model.fix import LaunchFacts
+from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.sentence import Sentence, line_mark
 from gpadvisor.sandbox.codec import (
     CodecError,
     Failure,
@@ -123,6 +125,28 @@ def test_values_within_values_come_back_as_they_were() -> None:
     assert from_bytes(to_bytes(TREE), _Tree) == TREE
     assert type(from_bytes(to_bytes(LEAF), _Tree).size) is int
     assert from_json({"name": "a", "size": 1}, _Tree) == LEAF  # what has a default may be missing
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Words:
+    """Sentences, and fields that promise no more than text."""
+
+    told: Sentence
+    by_line: Mapping[str, tuple[Sentence, ...]]
+    plain: str
+    rows: tuple[str, ...]
+    perhaps: str | None
+
+
+def test_a_sentence_names_its_lines_only_where_a_sentence_is_read() -> None:
+    sentence = Sentence(f"See {line_mark(SourceLocation('a.cu', 3))}.")
+    value = _Words(
+        told=sentence, by_line={"3": (sentence,)}, plain=sentence, rows=(sentence,), perhaps=sentence
+    )
+    back = from_bytes(to_bytes(value), _Words)
+    assert back == value
+    assert [one.marked for one in (back.told, *back.by_line["3"])] == [sentence.marked] * 2
+    assert {type(text) for text in (back.plain, *back.rows, back.perhaps)} == {str}
 
 
 @given(damaged(TREE))
