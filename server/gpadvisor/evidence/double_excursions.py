@@ -114,7 +114,11 @@ def has_literals(function: Function, sequence: CodeSequence) -> bool:
     """Whether a number makes doubles of floats, and not the type of a variable alone."""
     return any(
         has_number(function.instructions[index])
-        or any(_is_number(function.instructions[maker]) for maker in _operands(function, index))
+        or _is_twice(function.instructions[index])
+        or any(
+            _is_number(maker) or _is_twice(maker)
+            for maker in map(function.instructions.__getitem__, _operands(function, index))
+        )
         for index in sequence.indices
     )
 
@@ -124,6 +128,12 @@ def _operands(function: Function, index: int) -> Iterator[int]:
     if function.instructions[index].info.opclass is OpcodeClass.FLOAT64:
         for used in function.instructions[index].uses:
             yield from function.reaching.definitions(index, used)
+
+
+def _is_twice(instruction: Instruction) -> bool:
+    """Whether it is 2.0 times a value, which compilers write as its sum with itself."""
+    _, *terms = instruction.operands.replace(".reuse", "").split(", ")
+    return instruction.opcode == "DADD" and len(set(terms)) == 1
 
 
 def _is_number(maker: Instruction) -> bool:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import random
 import tempfile
@@ -21,9 +20,12 @@ from hypothesis import strategies as st
 from tests.rank_values import rank_profile, write_rank
 
 from gpadvisor.model.profile import Profile
+from gpadvisor.sandbox.codec import from_answer, to_bytes
 from gpadvisor.store.load import load_bytes, load_profile
 from gpadvisor.store.ranks.child import RESULT, answer
 from gpadvisor.store.ranks.isolation import MEMORY_BYTES
+from gpadvisor.store.ranks.members import By
+from gpadvisor.store.ranks.request import SumAnswer, SumRequest
 
 RANKS = st.lists(
     st.tuples(
@@ -47,16 +49,19 @@ def summed(
     paths: list[Path], target: Path, *, merge: bool = False, memory_bytes: int = MEMORY_BYTES
 ) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        asked = {
-            "files": [[str(path), path.name] for path in paths],
-            "folder": folder,
-            "by": "rank",
-            "merge": merge,
-            "keep_going": False,
-            "memory_bytes": memory_bytes,
-        }
-        said = json.loads(answer(json.dumps(asked).encode()))
-        assert said.get("bad") == {}, said
+        asked = SumRequest(
+            files=tuple((str(path), path.name) for path in paths),
+            folder=folder,
+            by=By.RANK,
+            merge=merge,
+            keep_going=False,
+            cells=False,
+            memory_bytes=memory_bytes,
+            number=True,
+        )
+        said = from_answer(answer(to_bytes(asked)), SumAnswer)
+        assert isinstance(said, SumAnswer), said
+        assert said.bad == {}
         data = (Path(folder) / RESULT).read_bytes()
     target.write_bytes(data)
     return data

@@ -35,6 +35,8 @@ OPERATIONS = pytest.mark.parametrize(
         ("MOV R6, 0x9999999a\nMOV R7, 0x3fb99999\nDMUL R4, R4, R6", True),
         ("DMUL R4, R4, c[0x2][0x8]", True),
         ("DMUL R4, R4, R6", False),
+        ("DADD R6, R4, R4\nDFMA R4, R6, R8, R6", True),  # 2.0 * x
+        ("DADD R6, R4, R8\nDFMA R4, R6, R8, R6", False),
     ],
 )
 
