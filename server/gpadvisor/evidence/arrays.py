@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -12,7 +12,7 @@ from gpadvisor.evidence.accesses import is_memory, is_stack_slot
 from gpadvisor.evidence.loops import every_pass, loop_comparisons
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.ids import LoopId
-from gpadvisor.model.instruction import MemorySpace, Register
+from gpadvisor.model.instruction import Instruction, MemorySpace, Register
 from gpadvisor.model.program import Function
 
 _PARAMETER: Final = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
@@ -97,6 +97,17 @@ def copies_parameters(function: Function, stores: Iterable[int]) -> bool:
 
 def _is_of_parameters(function: Function, store: int) -> bool:
     """Whether all that a store writes comes from parameters, in one piece or out of their bytes."""
+    return bool(makers_of_stored(function, store, _is_no_number))
+
+
+def _is_no_number(maker: Instruction) -> bool:
+    return bool(maker.uses) or _PARAMETER.search(maker.operands) is not None
+
+
+def makers_of_stored(
+    function: Function, store: int, allows: Callable[[Instruction], bool]
+) -> frozenset[int] | None:
+    """All that makes what a store writes; None where some of it is loaded, not allowed or too far away."""
     address = set(address_registers(function, store))
     pending = [(store, used) for used in function.instructions[store].uses if used not in address]
     visited: set[int] = set()
@@ -104,16 +115,19 @@ def _is_of_parameters(function: Function, store: int) -> bool:
         index, register = pending.pop()
         definitions = function.reaching.definitions(index, register)
         if not definitions:
-            return False
+            return None
         for definition in definitions - visited:
             visited.add(definition)
             maker = function.instructions[definition]
-            if not maker.uses and not _PARAMETER.search(maker.operands):
-                return False
-            if is_memory(maker) and maker.info.space is not MemorySpace.CONSTANT:
-                return False
+            if is_loaded(maker) or not allows(maker):
+                return None
             pending += [(definition, used) for used in maker.uses]
-    return bool(visited) and not pending
+    return None if pending else frozenset(visited)
+
+
+def is_loaded(maker: Instruction) -> bool:
+    """Whether a value comes from memory that a kernel may write."""
+    return is_memory(maker) and maker.info.space is not MemorySpace.CONSTANT
 
 
 def has_parameters(function: Function, *accesses: int) -> bool:

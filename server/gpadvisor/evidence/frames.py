@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Final
 
-from gpadvisor.evidence.accesses import is_memory
-from gpadvisor.evidence.arrays import address_makers, address_registers
-from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
+from gpadvisor.evidence.arrays import address_makers, is_loaded, makers_of_stored
+from gpadvisor.model.instruction import Instruction, OpcodeClass
 from gpadvisor.model.program import Function, Program
 from gpadvisor.model.thread_use import CodePlace
 
@@ -62,30 +61,12 @@ def _distance(function: Function, maker: int) -> int:
 
 def holds_constants(function: Function, stores: Iterable[int]) -> bool:
     """Whether stores write nothing but numbers that the code names."""
-    written = [_writes_constants(function, store) for store in stores]
-    return bool(written) and all(written)
+    made = [makers_of_stored(function, store, _is_decided) for store in stores]
+    return bool(made) and None not in made
 
 
-def _writes_constants(function: Function, store: int) -> bool:
-    address = set(address_registers(function, store))
-    pending = [(store, used) for used in function.instructions[store].uses if used not in address]
-    visited: set[int] = set()
-    while pending:
-        index, register = pending.pop()
-        definitions = function.reaching.definitions(index, register)
-        if not definitions:
-            return False
-        for definition in definitions - visited:
-            visited.add(definition)
-            maker = function.instructions[definition]
-            if _DECIDED_AT_LAUNCH.search(maker.operands) or _loads(maker):
-                return False
-            pending += [(definition, used) for used in maker.uses]
-    return True
-
-
-def _loads(instruction: Instruction) -> bool:
-    return is_memory(instruction) and instruction.info.space is not MemorySpace.CONSTANT
+def _is_decided(maker: Instruction) -> bool:
+    return _DECIDED_AT_LAUNCH.search(maker.operands) is None
 
 
 def is_indexed_by_table(program: Program, arrays: Collection[CodePlace]) -> bool:
@@ -104,4 +85,4 @@ _FEWEST_ELEMENTS: Final = 4
 
 def _elements(function: Function, maker: int) -> list[str]:
     instruction = function.instructions[maker]
-    return [] if _loads(instruction) else _TABLE.findall(instruction.operands)
+    return [] if is_loaded(instruction) else _TABLE.findall(instruction.operands)

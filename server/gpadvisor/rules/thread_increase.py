@@ -3,12 +3,12 @@
 
 ## What it finds
 
-Blocks that are no whole number of warps; blocks so small that the number of blocks per SM is the limit, or
-that end before the next ones are there; blocks so large that one of them fits on an SM, which is empty
-between two of them; sizes that leave part of the SM unused; and blocks of which the registers of an SM hold
-so few that smaller ones would be more warps. It names a block size with what an SM then holds, and says why
-where the kernel's own code forbids another one. Where a few registers less per thread make room for one more
-block, it says how many; else what one more block per SM needs.
+Blocks that are no whole number of warps; blocks so small that the number of blocks per SM is the limit, that
+end before the next ones are there, or that are handed out one by one for most of the time (about one a
+cycle, to all SMs together); blocks so large that one fits on an SM, which is empty between two of them; sizes
+that leave part of the SM unused; and blocks of which an SM's registers hold so few that smaller ones would be
+more warps. It names a block size with what an SM then holds, or why the kernel's code forbids another one.
+Where a few registers less per thread make room for one more block, it says how many; else what that needs.
 
 ## Why warps stall
 
