@@ -77,7 +77,7 @@ function card(store: Store, one: Suggestion, at: number): HTMLElement {
   const won = one.speedup === null ? (one.evidence === "static" ? "code only" : "no gain known") : gain(one.speedup);
   const pick = button("", () => { store.pickSuggestion(at); }, { class: "pick", "aria-pressed": "false" });
   pick.append(h("strong", { class: "gain" }, won), " ", h("span", { class: "cure" }, one.cure ?? one.advice));
-  const cause = `${one.title}${one.importance === null ? "" : `, ${percent(one.importance)} of samples`} (${one.code})`;
+  const cause = `${one.title}${(one.importance ?? 0) > 0 ? `, ${percent(one.importance ?? 0)} of samples` : ""} (${one.code})`;
   const first = one.hotspots[0];
   const place = first?.def ?? first?.use ?? null;
   const body = h("dl", {}, h("dt", {}, "cause"), h("dd", {}, cause));
