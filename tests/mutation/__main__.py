@@ -186,16 +186,16 @@ def _is_noticed(place: Path, tests: Sequence[str], end: float) -> bool:
 
 
 def _left(
-    package: str, sample: Sequence[Mutant], tests: Sequence[str], jobs: int, end: float
+    package: str, sample: Mapping[Mutant, Fate], tests: Sequence[str], jobs: int, end: float
 ) -> dict[Mutant, Fate]:
-    """What tests do not notice in time, or cannot tell, in copies of this process."""
-    changes = [Change(str(SERVER / one.file), one.line, one.changed()[1]) for one in sample]
+    """What tests do not notice in time, or cannot tell, in copies of this process; with its fate so far."""
+    changes = (Change(str(SERVER / one.file), one.line, one.changed()[1]) for one in sample)
     trials = Trials(str(SERVER / "gpadvisor" / package), changes, jobs, end)
     with redirect_stdout(io.StringIO()):
         pytest.main([*_OPTIONS, "-p", "no:xdist", *tests], plugins=[trials])
-    if trials.failed or (len(trials.fates) < len(changes) and time.monotonic() < end):
+    if trials.failed or (len(trials.fates) < len(sample) and time.monotonic() < end):
         sys.exit(f"{' '.join(trials.failed) or package}: these fail without any change")
-    fates = {one: trials.fates.get(at, Fate.SURVIVED) for at, one in enumerate(sample)}
+    fates = {one: trials.fates.get(at, before) for at, (one, before) in enumerate(sample.items())}
     return {one: fate for one, fate in fates.items() if fate is not Fate.CAUGHT}
 
 
@@ -236,7 +236,7 @@ def main() -> int:
     every = [mutant for package in packages for mutant in mutants(package)]
     sample = random.Random(chosen.seed).sample(every, min(chosen.mutants, len(every)))
     left = {
-        package: dict.fromkeys((one for one in sample if one.package == package), Fate.SURVIVED)
+        package: dict.fromkeys((one for one in sample if one.package == package), Fate.UNTRIED)
         for package in packages
     }
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(chosen.jobs) as pool:
@@ -245,7 +245,7 @@ def main() -> int:
             for package in packages:
                 tests = stage.get(package, ())
                 if tests and left[package] and time.monotonic() < end:
-                    left[package] = _left(package, [*left[package]], tests, chosen.jobs, end)
+                    left[package] = _left(package, left[package], tests, chosen.jobs, end)
         survivors = {mutant: fate for some in left.values() for mutant, fate in some.items()}
         places: SimpleQueue[Path] = SimpleQueue()
         for job in range(chosen.jobs):
@@ -257,8 +257,9 @@ def main() -> int:
         ):
             if not survived:
                 del survivors[mutant]
+    untried = sum(fate is Fate.UNTRIED for fate in survivors.values())
     _print(survivors, sample, packages)
-    sys.stdout.write(f"of {len(every)} mutants, seed {chosen.seed}\n")
+    sys.stdout.write(f"{untried} not tried in time, of {len(every)} mutants, seed {chosen.seed}\n")
     return 0
 
 

@@ -7,9 +7,10 @@ import ast
 import os
 import time
 from pathlib import Path
+from types import CodeType, FunctionType
 
 import pytest
-from tests.mutation.trials import Change, Fate, Trials, changed_functions, changed_value
+from tests.mutation.trials import Change, Fate, Trials, changed_functions, changed_value, functions_by_file
 
 from gpadvisor.model import integers
 
@@ -22,15 +23,19 @@ def _change(old: str, new: str) -> Change:
     return Change(str(file), line, ast.parse(text.replace(old, new)))
 
 
+def _changed(change: Change) -> dict[FunctionType, CodeType]:
+    return changed_functions(change, functions_by_file())
+
+
 def test_a_change_inside_of_a_function_is_its_new_code() -> None:
-    functions = changed_functions(_change("low = value & MASK", "low = value | MASK"))
+    functions = _changed(_change("low = value & MASK", "low = value | MASK"))
     ((function, code),) = functions.items()
     assert function is integers.signed
     assert code.co_varnames == function.__code__.co_varnames
 
 
 def test_a_function_that_holds_the_changed_one_has_new_code_too() -> None:
-    functions = changed_functions(_change("if kind is None or packed", "if kind is None and packed"))
+    functions = _changed(_change("if kind is None or packed", "if kind is None and packed"))
     assert {function.__qualname__ for function in functions} == {"_extreme", "_extreme.<locals>.rule"}
 
 
@@ -44,7 +49,7 @@ def test_a_function_that_holds_the_changed_one_has_new_code_too() -> None:
 )
 def test_a_value_is_bound_by_the_name_of_its_statement(old: str, new: str, name: str | None) -> None:
     change = _change(old, new)
-    assert not changed_functions(change)
+    assert not _changed(change)
     found = changed_value(change)
     assert (None if found is None else found[:2]) == (None if name is None else (integers, name))
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tries changes in copies of one process that has imported and collected all: a test run is a fork, no start.
 
-Of a change only the tests that run the changed function are asked, the quickest first. It is set into the
-function itself, so that all who hold it run it; another value of a module is bound wherever it was imported.
+Of a change only the tests that run the changed function are asked, those that run its line and the quickest
+first. It is set into the function itself, so that all who hold it run it; another value of a module is bound
+wherever it was imported.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from multiprocessing import Pipe
@@ -23,9 +24,10 @@ from typing import Any, Final
 
 import pytest
 
-CPU_SECONDS: Final = 120
-"""Of one change; one that needs more does not end, and is caught."""
+CPU_SECONDS: Final = 10
+"""Of one change, beside twice what its tests took before; one that needs more does not end, and is caught."""
 Line = tuple[str, int]
+Functions = Mapping[str, Sequence[FunctionType]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,13 @@ class Known:
     failed: list[str] = field(default_factory=list)
 
 
-def changed_functions(change: Change) -> dict[FunctionType, CodeType]:
+def changed_functions(change: Change, functions: Functions) -> dict[FunctionType, CodeType]:
     """Functions with the code that the change gives them; none where it is of no function."""
     new = {_key(code): code for code in _codes(compile(change.tree, change.file, "exec", dont_inherit=True))}
     return {
         function: new[_key(function.__code__)]
-        for function in _functions()
-        if function.__code__.co_filename == change.file
-        and new.get(_key(function.__code__), function.__code__) != function.__code__
+        for function in functions.get(change.file, ())
+        if new.get(_key(function.__code__), function.__code__) != function.__code__
     }
 
 
@@ -69,8 +70,13 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _functions() -> list[FunctionType]:
-    return [one for one in gc.get_objects() if isinstance(one, FunctionType)]
+def functions_by_file() -> Functions:
+    """All that there are now."""
+    found: dict[str, list[FunctionType]] = {}
+    for one in gc.get_objects():
+        if isinstance(one, FunctionType):
+            found.setdefault(one.__code__.co_filename, []).append(one)
+    return found
 
 
 def changed_value(change: Change) -> tuple[ModuleType, str, ast.expr] | None:
@@ -92,12 +98,13 @@ class Fate(Enum):
     SURVIVED = 0
     CAUGHT = 1
     UNDECIDED = 2  # it could not be made, or not everywhere
+    UNTRIED = 3  # there was no time
 
 
 class Trials:
     """A pytest plugin that, in place of running the tests once, tries changes with those that run them."""
 
-    def __init__(self, folder: str, changes: Sequence[Change], jobs: int, end: float) -> None:
+    def __init__(self, folder: str, changes: Iterable[Change], jobs: int, end: float) -> None:
         """Of changes below a folder, so many at a time, until that time of the monotonic clock."""
         self._folder = folder
         self._changes = changes
@@ -105,6 +112,7 @@ class Trials:
         self._end = end
         self._items: dict[str, pytest.Item] = {}
         self._known = Known()
+        self._functions: Functions = {}
         self.fates: dict[
             int, Fate
         ] = {}  # by the number of the change; not of those for which there was no time
@@ -116,6 +124,8 @@ class Trials:
         self._items = {item.nodeid: item for item in session.items}
         self._known = _in_fork(self._learn, self._end) or Known()
         self.failed = self._known.failed
+        self._functions = functions_by_file()
+        gc.freeze()  # a collection in a copy would copy all the memory that it looks at
         running: dict[int, int] = {}
         for number, change in enumerate(() if self.failed else self._changes):
             if time.monotonic() >= self._end:
@@ -132,6 +142,7 @@ class Trials:
             running[pid] = number
         while running:
             self._await(running)
+        gc.unfreeze()
         return True
 
     def _await(self, running: dict[int, int]) -> None:
@@ -147,6 +158,7 @@ class Trials:
 
     def _learn(self) -> Known:
         known = Known()
+        until = (time.monotonic() + self._end) / 2  # the other half is for the changes
         lines: set[Line] = set()
 
         def step(frame: FrameType, _: str, __: object) -> Any:
@@ -157,6 +169,8 @@ class Trials:
             return step(frame, event, argument) if frame.f_code.co_filename.startswith(self._folder) else None
 
         for name, item in self._items.items():
+            if time.monotonic() >= until:
+                break
             lines.clear()
             started = time.process_time()
             sys.settrace(call)
@@ -168,10 +182,9 @@ class Trials:
         return known
 
     def _fate(self, change: Change) -> Fate:
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
         _be_silent()
         chosen: set[str] = set()
-        functions = changed_functions(change)
+        functions = changed_functions(change, self._functions)
         for function, code in functions.items():
             chosen |= self._of(function.__code__)
             if function.__code__.co_freevars != code.co_freevars:
@@ -180,7 +193,11 @@ class Trials:
         value = None if functions else changed_value(change)
         if value is not None:
             chosen = self._bind(*value)
-        tests = [self._items[name] for name in sorted(chosen, key=self._known.seconds.__getitem__)]
+        run = self._known.tests.get((change.file, change.line), ())
+        names = sorted(chosen, key=lambda name: (name not in run, self._known.seconds[name]))
+        seconds = CPU_SECONDS + int(2 * sum(map(self._known.seconds.__getitem__, names)))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        tests = [self._items[name] for name in names]
         for item, following in zip(tests, [*tests[1:], None], strict=True):
             _run(item, following, lambda _: os._exit(Fate.CAUGHT.value))
         return Fate.SURVIVED if functions else Fate.UNDECIDED
@@ -199,9 +216,9 @@ class Trials:
             vars(user)[name] = new
         return {
             test
-            for function in _functions()
-            if function.__code__.co_filename in users
-            and any(name in one.co_names for one in _codes(function.__code__))
+            for user in users
+            for function in self._functions.get(user, ())
+            if any(name in one.co_names for one in _codes(function.__code__))
             for test in self._of(function.__code__)
         }
 
