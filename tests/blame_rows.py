@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 from tests.assembly import Samples, function_of, model, profile_of, program_of
 
 from gpadvisor.blamer import DEFAULT_RULES, BlameRules, blame
+from gpadvisor.blamer.graph import FunctionGraph
 from gpadvisor.model.blame import CLASSES, NO_INDEX, Blame, CodeArea, DependencyEdge, Role
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
@@ -79,6 +81,16 @@ def blame_text(
     """Blame the samples of a few lines."""
     function = function_of(text, arch=arch) if isinstance(text, str) else text
     return blame(program_of(function, arch=arch), profile_of(samples, counts=counts), model(arch), rules)
+
+
+def graph_of(
+    text: str, issues: Sequence[int] | None = None, *, waiting: Sequence[int] = (), arch: str = "sm_80"
+) -> FunctionGraph:
+    """Of a few lines that each issue once where nothing is said, and keep their unit for one pass."""
+    function = function_of(text, arch=arch)
+    count = len(function.instructions)
+    issued = np.array([1] * count if issues is None else issues, dtype=np.int64)
+    return FunctionGraph(function, model(arch), issued, frozenset(waiting), np.ones(count))
 
 
 def assert_conserved(program: Program, profile: KernelProfile, result: Blame) -> None:
