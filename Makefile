@@ -212,6 +212,7 @@ validate: $(TEST)
 	@$(PIP) install --no-deps --upgrade --target build/cuda-12 $(CUDA_12) $(SHOWN)
 	-@$(PIP) install --no-deps --upgrade --target build/nvdisasm-12 $(NVDISASM_12) $(SHOWN)
 	PYTHONPATH=build/cuda-12:build/nvdisasm-12 $(BIN)/python -m tests.validation.volta
+	PYTHONPATH=build/cuda-12 $(BIN)/python -m tests.validation.table3 --arch sm_70
 	PYTHONPATH=build/cuda-12 $(BIN)/python -m tests.validation.architectures
 	PYTHONPATH=build/cuda-12 $(BIN)/python -m tests.validation.lines
 	GPADVISOR_VALIDATE=1 $(BIN)/python -m pytest -n $(JOBS) -q -m validate $(ARGS)

@@ -377,14 +377,15 @@ def _closing(page: Page, advice: Advice, all_families: Sequence[Family], little:
     notes = sum(len(kernel.notes) for kernel in advice.kernels)
     ignored = sum(entry.suppressed is not None for kernel in advice.kernels for entry in kernel.suggestions)
     name = shlex.quote(advice.path) if len(advice.path) <= _PATH else "FILE"
-    modelled = advice.collector is None and any(part.evidence is Evidence.MODELLED for part in advice.kernels)
-    number = "1 --model" if modelled else "1"  # a source is simulated again
+    evidence = set() if advice.collector else {part.evidence for part in advice.kernels}  # of code alone
+    number = "1 --model" if Evidence.MODELLED in evidence else "1"  # a source is simulated again
     more = [
         "--details has every number" + (f" and {plural(notes, 'note')}" if notes else ""),
         f"--all {plural(hidden, 'smaller finding')}" if hidden else "",
     ]
     ways = [
         "" if first is None else f"gpadvisor why {name} {number} tells {_told(first)}",
+        "--model simulates a launch" if evidence == {Evidence.STATIC} else "",
         ", ".join(sentence for sentence in more if sentence),
         f"comments in the source set {ignored} aside" if ignored else "",
     ]

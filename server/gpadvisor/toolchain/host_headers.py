@@ -68,6 +68,13 @@ def _everything(header: str) -> str:
     return f"#include <cuda/std/{header}>\nnamespace std {{ using namespace cuda::std; }}\n"
 
 
+_FLOATS: Final = "#include <cuda/std/cfloat>\n#include <cuda/std/climits>\n" + "".join(
+    f"#ifndef {kind}_{name}\n#define {kind}_{name} __{kind}_{name}__\n#endif\n"
+    for kind in ("FLT", "DBL")
+    for name in ["MANT_DIG", "DIG", "MIN", "MAX", "EPSILON", "MIN_EXP", "MIN_10_EXP", "MAX_EXP", "MAX_10_EXP"]
+)
+"""The headers of CUDA 12 leave NVRTC's own names as they are."""
+
 BROUGHT_BY_NVCC: Final = ("limits.h", "math.h", "stddef.h")
 """What a source has without including it: through the headers that nvcc includes first of all."""
 
@@ -79,7 +86,7 @@ HOST_HEADERS: Final[Mapping[str, str]] = {
     + "".join(f"using cuda::std::{name};\n" for name in _INTEGERS),
     "cstdint": f"#include <stdint.h>\n{_in_std(_INTEGERS)}",
     "complex": "#include <cuda/std/complex>\nnamespace std { using cuda::std::complex; }\n",
-    **dict.fromkeys(("float.h", "cfloat"), "#include <cuda/std/cfloat>\n"),
+    **dict.fromkeys(("float.h", "cfloat"), _FLOATS),
     **dict.fromkeys(("limits.h", "climits"), "#include <cuda/std/climits>\n"),
     "math.h": "#include <math_constants.h>\n" + "".join(f"#define {a} {b}\n" for a, b in _CONSTANTS.items()),
     "cmath": f"#include <math.h>\n{_in_std(_FUNCTIONS.split())}",

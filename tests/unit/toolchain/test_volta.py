@@ -18,10 +18,14 @@ extern "C" __global__ void scale(float *x, float by) {
 """
 
 
-@pytest.mark.toolkit
-@pytest.mark.skipif(
-    all(copy.major != 12 for copy in find_nvrtc()), reason="toolkit: no NVRTC 12 (nvidia-cuda-nvrtc-cu12)"
-)
+pytestmark = [
+    pytest.mark.toolkit,
+    pytest.mark.skipif(
+        all(copy.major != 12 for copy in find_nvrtc()), reason="toolkit: no NVRTC 12 (nvidia-cuda-nvrtc-cu12)"
+    ),
+]
+
+
 def test_a_source_compiles_for_volta(tmp_path: Path) -> None:
     source = tmp_path / "scale.cu"
     source.write_text(_SOURCE)
@@ -32,3 +36,12 @@ def test_a_source_compiles_for_volta(tmp_path: Path) -> None:
     assert section.name == "scale"
     entries = [entry for entry in section_lines(cubin, section) if entry is not None]
     assert {(Path(entry.location.file).name, entry.location.line) for entry in entries} >= {("scale.cu", 2)}
+
+
+def test_limits_of_numbers_are_known_beside_the_headers_of_cuda_12(tmp_path: Path) -> None:
+    source = tmp_path / "limits.cu"
+    source.write_text(
+        "#include <cfloat>\n#include <climits>\n__global__ void k(double *x) {\n"
+        "    *x = FLT_MAX + DBL_EPSILON + FLT_DIG + INT_MAX;\n}\n"
+    )
+    assert compile_source(source, arch="sm_70").arch == "sm_70"
