@@ -34,7 +34,8 @@ _BUSY: Final = "x = 0\nwhile True:\n    x += 1\n"
 
 def compile_and_disassemble(path: Path, text: str) -> float:
     """Seconds of nvcc (or NVRTC) and nvdisasm for a text, as processes of their own."""
-    from gpadvisor.toolchain import compile_source, disassemble
+    from gpadvisor.toolchain.compile import compile_source
+    from gpadvisor.toolchain.disassembly import disassemble
 
     path.write_text(text, encoding="utf-8")
     begun = time.perf_counter()

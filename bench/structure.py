@@ -10,7 +10,7 @@ from pathlib import Path
 from gpadvisor.__main__ import end, relax_collector
 from gpadvisor.cubin import read_cubin
 from gpadvisor.model.program import Program
-from gpadvisor.toolchain import disassemble
+from gpadvisor.toolchain.disassembly import disassemble
 
 
 def structure(path: Path) -> Program:

@@ -18,7 +18,8 @@ from tests.ncu_writer import sections_of
 
 from gpadvisor.analyzer import build_program
 from gpadvisor.cubin import read_cubin
-from gpadvisor.toolchain import disassemble, disassembly
+from gpadvisor.toolchain import disassembly
+from gpadvisor.toolchain.disassembly import disassemble
 
 SMALL = Size(instructions=4_000, kernels=1)
 MANY = Size(instructions=4_000, kernels=20)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpadvisor import machine, toolchain
+from gpadvisor import machine
 from gpadvisor.analyzer import build_program
 from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.blamer import blame
@@ -17,6 +17,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.rules import OPTIMIZERS, memory_transaction_reduction
 from gpadvisor.store.load import load_profile
+from gpadvisor.toolchain.disassembly import disassemble
 
 pytestmark = [pytest.mark.reports, pytest.mark.nvdisasm]
 
@@ -27,7 +28,7 @@ def _contexts(name: str) -> list[KernelContext]:
     for kernel in profile.kernels:
         assert kernel.binary is not None
         data = profile.binaries[kernel.binary]
-        program = build_program(read_cubin(data), toolchain.disassemble(data).listing)
+        program = build_program(read_cubin(data), disassemble(data).listing)
         model = machine.load(program.arch)
         found.append(
             KernelContext(

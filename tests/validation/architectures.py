@@ -30,7 +30,7 @@ from gpadvisor.errors import GpadvisorError
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.program import Program
 from gpadvisor.simulator import simulate
-from gpadvisor.toolchain import disassemble
+from gpadvisor.toolchain.disassembly import disassemble
 
 ARCHITECTURES: Final = tuple(
     f"sm_{number}" for number in (70, 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121)

@@ -36,7 +36,7 @@ from gpadvisor.pipeline.sources.kernels import KernelSources
 from gpadvisor.report.names import base_name
 from gpadvisor.simulator import simulate
 from gpadvisor.store.load import load_profile
-from gpadvisor.toolchain import compile_source
+from gpadvisor.toolchain.compile import compile_source
 from gpadvisor.toolchain.nvrtc import Nvrtc, compile_by_nvrtc, find_nvrtc
 
 ARCH: Final = "sm_80"

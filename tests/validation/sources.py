@@ -30,8 +30,8 @@ from gpadvisor.pipeline.programs import kernel_sections
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.pipeline.units import compile_file
-from gpadvisor.toolchain import CompileError
 from gpadvisor.toolchain import compile as compiling
+from gpadvisor.toolchain.compiler_messages import CompileError
 
 BLOB_BYTES = 1 << 20
 TIME_LIMIT = 600.0

@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.kernels import COMPILED_AS, KERNELS, ROOT, Kernel, Which, wheel_file
 
 from gpadvisor.store.load import load_profile
-from gpadvisor.toolchain import disassemble
+from gpadvisor.toolchain.disassembly import disassemble
 from gpadvisor.toolchain.discovery import Tool, find_tools
 
 LIBRARY = Path("cuda_nvrtc", "lib", "libnvrtc.so.12")

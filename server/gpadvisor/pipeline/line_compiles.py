@@ -18,7 +18,7 @@ from gpadvisor.pipeline.inputs import InputKind, input_kind
 from gpadvisor.pipeline.opening import compile_settings
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources import local as local_sources
-from gpadvisor.toolchain import compile_source
+from gpadvisor.toolchain.compile import compile_source
 from gpadvisor.toolchain.databases.database import find_command
 
 _KEPT_SECONDS: Final = 86_400.0

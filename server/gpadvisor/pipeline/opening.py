@@ -16,7 +16,7 @@ from gpadvisor.pipeline.settings import Settings
 
 if TYPE_CHECKING:
     from gpadvisor.model.profile import Profile
-    from gpadvisor.toolchain import CompileSettings
+    from gpadvisor.toolchain.compile_job import CompileSettings
 
 READ_SECONDS: Final = 300.0
 BYTES_PER_SECOND: Final = 2e6
@@ -74,7 +74,7 @@ def read_machine(path: Path) -> bytes:
 
 def compile_settings(request: Request) -> CompileSettings:
     """The compile step's part of a request."""
-    from gpadvisor.toolchain import CompileSettings  # noqa: PLC0415 a profile is read without it
+    from gpadvisor.toolchain.compile_job import CompileSettings  # noqa: PLC0415 a profile is read without it
 
     settings = request.settings
     return CompileSettings(

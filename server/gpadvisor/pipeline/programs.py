@@ -17,7 +17,7 @@ from gpadvisor.pipeline.cache import Cache, installation_digest
 from gpadvisor.pipeline.line_tables import read_lines
 from gpadvisor.pipeline.request import Progress
 from gpadvisor.sass.listing import Listing, dump_listing, load_listing
-from gpadvisor.toolchain import disassemble
+from gpadvisor.toolchain.disassembly import disassemble
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -31,7 +31,7 @@ from gpadvisor.pipeline.settings import Settings
 from gpadvisor.sass.listing import dump_listing
 from gpadvisor.store.paths import has_timeline, is_database
 from gpadvisor.store.snapshot import export_snapshot, write_snapshot
-from gpadvisor.toolchain import disassemble
+from gpadvisor.toolchain.disassembly import disassemble
 
 _LINE_TABLE: Final = b".debug_line\0"
 

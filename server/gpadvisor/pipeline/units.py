@@ -12,7 +12,9 @@ from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.pipeline.opening import compile_settings
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.pipeline.sources.includers import units_of
-from gpadvisor.toolchain import Compiled, CompileError, compile_source
+from gpadvisor.toolchain.compile import compile_source
+from gpadvisor.toolchain.compile_job import Compiled
+from gpadvisor.toolchain.compiler_messages import CompileError
 from gpadvisor.toolchain.project_headers import project_folder
 
 _SOURCES: Final = frozenset((".cu", ".cc", ".cpp", ".cxx", ".c"))

@@ -44,7 +44,7 @@ from gpadvisor.rules import BY_CODE
 from gpadvisor.simulator import SimulationConfig, simulate
 from gpadvisor.source.barriers import without_barriers
 from gpadvisor.source.edits import SiteKind
-from gpadvisor.toolchain import compile_source
+from gpadvisor.toolchain.compile import compile_source
 
 _MEASURED: Final = "seven in ten of 97 measured changes"
 

@@ -15,7 +15,7 @@ from gpadvisor.cubin import read_cubin
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.model.program import EdgeKind, Program
-from gpadvisor.toolchain import disassemble
+from gpadvisor.toolchain.disassembly import disassemble
 
 SOURCES = frozenset({"control", "loops", "warp"})
 SWITCHES = Path(__file__).with_name("switch.cu")

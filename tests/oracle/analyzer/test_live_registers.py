@@ -16,7 +16,7 @@ from tests.oracle.operands.corpus import compile_cubin, own_sources, tool
 from gpadvisor.analyzer import build_program
 from gpadvisor.cubin import read_cubin
 from gpadvisor.model.instruction import OpcodeClass, Register, RegisterFile, register
-from gpadvisor.toolchain import disassemble
+from gpadvisor.toolchain.disassembly import disassemble
 
 SOURCES = frozenset({"control", "fp32", "integer", "loops", "memory", "warp"})
 STACK_POINTER = register(RegisterFile.GPR, 1)

@@ -22,7 +22,7 @@ from gpadvisor.model.profile import Evidence, KernelProfile
 from gpadvisor.model.program import Program
 from gpadvisor.rules import OPTIMIZERS
 from gpadvisor.store.load import load_profile
-from gpadvisor.toolchain import disassemble
+from gpadvisor.toolchain.disassembly import disassemble
 
 pytestmark = [pytest.mark.reports, pytest.mark.nvdisasm]
 

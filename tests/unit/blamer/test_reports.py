@@ -21,7 +21,7 @@ from gpadvisor.model.blame import NO_INDEX, Blame, Role
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function, Program
 from gpadvisor.store.load import load_profile
-from gpadvisor.toolchain import disassemble
+from gpadvisor.toolchain.disassembly import disassemble
 
 FOLDER = os.environ.get("GPADVISOR_REPORTS")
 _STRAY = 3

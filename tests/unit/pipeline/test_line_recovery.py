@@ -27,7 +27,7 @@ from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.pipeline.snapshots import import_profile
 from gpadvisor.report.text import render_text
-from gpadvisor.toolchain import compile_source
+from gpadvisor.toolchain.compile import compile_source
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
 

@@ -12,7 +12,7 @@ from gpadvisor.pipeline import programs
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.programs import open_cubin
 from gpadvisor.sass.listing import SassLine
-from gpadvisor.toolchain import Disassembly
+from gpadvisor.toolchain.disassembly import Disassembly
 
 
 def test_device_functions_of_separate_compilation_come_along(monkeypatch: pytest.MonkeyPatch) -> None:

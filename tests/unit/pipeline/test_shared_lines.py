@@ -13,7 +13,7 @@ from gpadvisor.pipeline.advise import advise_file
 from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
-from gpadvisor.toolchain import compile_source
+from gpadvisor.toolchain.compile import compile_source
 
 pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
 

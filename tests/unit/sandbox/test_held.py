@@ -11,7 +11,9 @@ import pytest
 
 from gpadvisor.errors import ToolNotFoundError
 from gpadvisor.sandbox.held import Folders, can_hold, held_command
-from gpadvisor.toolchain import CompileSettings, compile_source, held
+from gpadvisor.toolchain import held
+from gpadvisor.toolchain.compile import compile_source
+from gpadvisor.toolchain.compile_job import CompileSettings
 
 CAN = pytest.mark.skipif(not can_hold(), reason="this kernel has no Landlock")
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", sys.prefix, sys.base_prefix)

@@ -14,7 +14,7 @@ from tests.tools import program
 from gpadvisor.errors import CancelledError, ToolFailedError, ToolNotFoundError, ToolTimeoutError
 from gpadvisor.sandbox import tools as process
 from gpadvisor.sandbox.application import run_application
-from gpadvisor.toolchain import run_tool
+from gpadvisor.sandbox.tools import run_tool
 
 
 def alive(pid: int) -> bool:

@@ -25,7 +25,7 @@ from gpadvisor.store.load import load_bytes, load_profile
 from gpadvisor.store.snapshot import snapshot_bytes, write_snapshot
 from gpadvisor.store.snapshot.line_paths import Placeholders
 from gpadvisor.store.snapshot.redaction import redacted
-from gpadvisor.toolchain import find_tools
+from gpadvisor.toolchain.discovery import find_tools
 
 SECRETS = (b"secretuser", b"secrethost", b"secretproject", b"--secretflag", b"secret text")
 SPEC = LaunchSpec(

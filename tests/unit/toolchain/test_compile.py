@@ -14,9 +14,12 @@ from tests.tools import tool
 from gpadvisor.cubin import read_cubin, section_lines
 from gpadvisor.errors import CancelledError, SourceError, ToolNotFoundError, ToolTimeoutError
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.toolchain import CompileSettings, compile_source, discovery, find_tools, nvrtc
 from gpadvisor.toolchain import compile as compiling
+from gpadvisor.toolchain import discovery, nvrtc
+from gpadvisor.toolchain.compile import compile_source
+from gpadvisor.toolchain.compile_job import CompileSettings
 from gpadvisor.toolchain.compile_options import reduce_command
+from gpadvisor.toolchain.discovery import find_tools
 
 SOURCE = """
 #include "part.cuh"

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from gpadvisor.model.compiler_message import CompilerMessage
-from gpadvisor.toolchain import CompileError, compile_source, find_tools, nvrtc
 from gpadvisor.toolchain import compile as compiling
-from gpadvisor.toolchain.compiler_messages import read_messages
+from gpadvisor.toolchain import nvrtc
+from gpadvisor.toolchain.compile import compile_source
+from gpadvisor.toolchain.compiler_messages import CompileError, read_messages
+from gpadvisor.toolchain.discovery import find_tools
 
 
 @pytest.fixture(params=["nvcc", "nvrtc"])

@@ -11,9 +11,12 @@ import pytest
 from gpadvisor.cubin import read_cubin, section_lines
 from gpadvisor.errors import ToolFailedError
 from gpadvisor.model.problem import ProblemCode
-from gpadvisor.toolchain import CompileError, compile_source, find_tools, nvrtc
 from gpadvisor.toolchain import compile as compiling
+from gpadvisor.toolchain import nvrtc
+from gpadvisor.toolchain.compile import compile_source
 from gpadvisor.toolchain.compile_job import CompileSettings
+from gpadvisor.toolchain.compiler_messages import CompileError
+from gpadvisor.toolchain.discovery import find_tools
 
 pytestmark = pytest.mark.toolkit
 

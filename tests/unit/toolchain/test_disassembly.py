@@ -19,7 +19,8 @@ from gpadvisor.cubin import read_cubin, stamped
 from gpadvisor.errors import CancelledError, CubinError, ToolFailedError, ToolNotFoundError, ToolTimeoutError
 from gpadvisor.model.problem import ProblemCode
 from gpadvisor.sass.listing import Listing
-from gpadvisor.toolchain import disassemble, disassembly, discovery
+from gpadvisor.toolchain import disassembly, discovery
+from gpadvisor.toolchain.disassembly import disassemble
 
 real = [pytest.mark.toolkit, pytest.mark.nvdisasm]
 

@@ -10,8 +10,8 @@ import pytest
 from tests.tools import program, tool
 
 from gpadvisor.errors import ToolNotFoundError
-from gpadvisor.toolchain import discovery, find_tools
-from gpadvisor.toolchain.discovery import disassemblers
+from gpadvisor.toolchain import discovery
+from gpadvisor.toolchain.discovery import disassemblers, find_tools
 
 Places = Callable[..., None]
 

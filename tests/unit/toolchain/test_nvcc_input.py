@@ -14,8 +14,10 @@ from tests.tools import tool
 
 from gpadvisor.cubin import read_cubin, section_lines
 from gpadvisor.errors import ToolNotFoundError
-from gpadvisor.toolchain import CompileSettings, compile_source, find_tools
+from gpadvisor.toolchain.compile import compile_source
+from gpadvisor.toolchain.compile_job import CompileSettings
 from gpadvisor.toolchain.compiler_messages import CompileError
+from gpadvisor.toolchain.discovery import find_tools
 
 pytestmark = [
     pytest.mark.toolkit,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpadvisor.cubin import read_cubin, section_lines
-from gpadvisor.toolchain import compile_source
+from gpadvisor.toolchain.compile import compile_source
 from gpadvisor.toolchain.nvrtc import find_nvrtc
 
 _SOURCE = """\

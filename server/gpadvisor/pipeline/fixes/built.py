@@ -20,7 +20,7 @@ from gpadvisor.pipeline.machines import machine_model
 from gpadvisor.pipeline.programs import kernel_program, kernel_sections, open_cubin
 from gpadvisor.pipeline.request import Progress, Request
 from gpadvisor.rules import OPTIMIZERS
-from gpadvisor.toolchain import Compiled
+from gpadvisor.toolchain.compile_job import Compiled
 from gpadvisor.toolchain.stand_ins import Overlay
 
 FileLine = tuple[str, int]

@@ -37,7 +37,9 @@ from gpadvisor.pipeline.sources.includers import units_of
 from gpadvisor.sandbox.codec import from_bytes
 from gpadvisor.source.edits import EditFacts
 from gpadvisor.source.facts import HASH_SUFFIXES
-from gpadvisor.toolchain import Compiled, CompileError, compile_source
+from gpadvisor.toolchain.compile import compile_source
+from gpadvisor.toolchain.compile_job import Compiled
+from gpadvisor.toolchain.compiler_messages import CompileError
 from gpadvisor.toolchain.stand_ins import Overlay, mirror
 
 Cancelled = Callable[[], bool]

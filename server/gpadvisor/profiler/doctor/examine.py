@@ -15,7 +15,7 @@ from gpadvisor.pipeline.line_info import line_info_change, script_line_info
 from gpadvisor.profiler.doctor import Diagnosis, Situation, diagnose, observe
 from gpadvisor.profiler.doctor.verdicts import Check, CheckLayer, CheckStatus
 from gpadvisor.sandbox.tools import run_tool
-from gpadvisor.toolchain import compile_source
+from gpadvisor.toolchain.compile import compile_source
 from gpadvisor.toolchain.discovery import find_tools
 
 _EXTRACT_SECONDS: Final = 60.0
