@@ -176,11 +176,11 @@ dist: $(CHECK)
 wheel-compiled: $(CHECK)
 	GPADVISOR_COMPILED=1 $(NICE) $(BIN)/python -m hatchling build -t wheel -d dist >/dev/null
 
-# Values, laws and whole reports, from modules that stand before those of the checkout. Constants are compiled in:
-# the test that is left out changes one.
+# Values, laws and whole reports, from modules that stand before those of the checkout: the C of a wheel, whose
+# optimization would take longer than the tests. Constants are compiled in: the test that is left out changes one.
 test-compiled: $(CHECK)
 	rm -rf $(COMPILED)
-	GPADVISOR_COMPILED=1 $(NICE) $(BIN)/python -m hatchling build -t wheel -d $(COMPILED) >/dev/null
+	GPADVISOR_COMPILED=unoptimized $(NICE) $(BIN)/python -m hatchling build -t wheel -d $(COMPILED) >/dev/null
 	$(BIN)/python -m zipfile -e $(COMPILED)/*.whl $(COMPILED)/modules
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL PYTHONPATH=$(abspath $(COMPILED)/modules) \
 		GPADVISOR_COMPILED_MODULES=$(abspath $(COMPILED)/modules) $(NICE) $(BIN)/python -m pytest -n $(JOBS) -q \
