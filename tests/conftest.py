@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.kept import FOLDER, kept_together
+from tests.kept import FOLDER, kept_disassembler, kept_together
 from tests.kernels import nvdisasm_path, nvrtc_available, wheel_file
 
 settings.register_profile(
@@ -82,6 +82,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput") and FOLDER not in os.environ:
         shared = contextlib.ExitStack()
         shared.enter_context(kept_together())
+        if (tool := nvdisasm_path()) is not None:
+            os.environ["PATH"] = f"{kept_disassembler(tool).parent}{os.pathsep}{os.environ['PATH']}"
         config.add_cleanup(shared.close)
 
 

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
-from tests.kept import FOLDER, kept, kept_together
+import pytest
+from tests.kept import FOLDER, kept, kept_disassembler, kept_together
+from tests.tools import program
 
 
 def test_the_processes_of_a_run_have_a_folder() -> None:
@@ -34,3 +37,26 @@ def test_an_answer_is_made_once_for_each_question_and_content() -> None:
     assert made == ["a", "a", "b"]
     assert not own.exists()
     assert os.environ[FOLDER] == run
+
+
+@pytest.mark.parametrize(
+    ("end", "times"), [("sys.exit(3)", 2), ("print(sys.argv[-1])", 6), ("os.abort()", 6)]
+)
+def test_a_disassembler_is_asked_once_but_where_it_crashes_or_names_its_file(
+    tmp_path: Path, end: str, times: int
+) -> None:
+    says = "print(sys.argv[1:-1], open(sys.argv[-1]).read(), flush=True); print('said', file=sys.stderr)"
+    count = f"open({str(tmp_path / 'asked')!r}, 'a').write('x')"
+    tool = program(tmp_path / "nvdisasm", f"{count}\n{says}\n{end}")
+    for file in ("own", "other"):
+        (tmp_path / file).write_text("code")
+    with kept_together():
+        kept_one = kept_disassembler(tool)
+        for file, option in (("own", "-json"), ("other", "-json"), ("other", "-c")):
+            asked, answer = (
+                subprocess.run([one, option, "-x", tmp_path / file], capture_output=True, check=False)
+                for one in (tool, kept_one)
+            )
+            assert (answer.returncode, answer.stdout) == (asked.returncode, asked.stdout)
+            assert answer.stderr == asked.stderr
+    assert len((tmp_path / "asked").read_text()) == 3 + times
