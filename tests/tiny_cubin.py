@@ -7,21 +7,32 @@ import struct
 from collections.abc import Mapping, Sequence
 
 STO_CUDA_ENTRY = 0x10
+NOP = (0x7918, 0x000FC00000000000)
+EXIT = (0x794D, 0x000FEA0003800000)
 
 
 def tiny_cubin(
-    sections: Mapping[str, Sequence[tuple[str, int]]], *, instructions: int = 8, sm: int = 86, abi: int = 7
+    sections: Mapping[str, Sequence[tuple[str, int]]],
+    *,
+    instructions: int = 8,
+    sm: int = 86,
+    abi: int = 7,
+    listed: bool = False,
 ) -> bytes:
     """A cubin with one ``.text.<name>`` per entry of ``sections``: (symbol, offset) pairs beside the kernel.
 
-    Every section has ``instructions`` instructions of 16 bytes that differ from each other.
+    Every section has ``instructions`` instructions of 16 bytes that differ from each other; where ``listed``,
+    they are the same that do nothing, and an end, which nvdisasm reads.
     """
     names = _Strings()
     bodies: list[tuple[int, int, bytes, int]] = [(0, 0, b"", 0)]  # name, type, content, link
     symbols = [struct.pack("<IBBHQQ", 0, 0, 0, 0, 0, 0)]
     size = 16 * instructions
     for index, (kernel, others) in enumerate(sections.items(), 1):
-        code = b"".join(struct.pack("<QQ", index << 32 | at, at) for at in range(instructions))
+        words = [(index << 32 | at, at) for at in range(instructions)]
+        if listed:
+            words = [NOP] * (instructions - 1) + [EXIT]
+        code = b"".join(struct.pack("<QQ", *word) for word in words)
         bodies.append((names.add(f".text.{kernel}"), 1, code, 0))
         rows = [(kernel, 0, STO_CUDA_ENTRY), *((name, offset, 0) for name, offset in others)]
         for name, offset, other in rows:
@@ -33,11 +44,9 @@ def tiny_cubin(
     rows = []
     for name, kind, content, link in bodies:
         entry = 24 if kind == 2 else 0
-        rows.append(
-            struct.pack(
-                "<IIQQQQIIQQ", name, kind, 6 if kind == 1 else 0, 0, len(out), len(content), link, 0, 8, entry
-            )
-        )
+        registers, alignment = (4 << 24, 128) if listed and kind == 1 else (0, 8)
+        fields = (name, kind, 6 if kind == 1 else 0, 0, len(out), len(content), link, registers, alignment)
+        rows.append(struct.pack("<IIQQQQIIQQ", *fields, entry))
         out += content
     table = len(out)
     flags = sm if abi == 7 else sm << 8

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.command_line import gpadvisor
 from tests.ncu_writer import LaunchSpec, write_report
 from tests.tiny_cubin import tiny_cubin
 
@@ -25,19 +26,7 @@ from gpadvisor.store.parts import put_together, take_apart
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="special files, owners and signals of Linux")
 GPADVISOR = [sys.executable, "-m", "gpadvisor"]
 ODD = "x\x1b[31m\r\ngpadvisor: error: forged\u202e"
-SPEC = LaunchSpec(kernel="k", cubin=tiny_cubin({"k": []}), samples={("k", 16, "wait"): (5, 4)})
-
-
-def run(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*GPADVISOR, *words],
-        cwd=cwd,
-        env={**os.environ, "GPADVISOR_CACHE": str(cwd / "cache"), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-    )
+SPEC = LaunchSpec(kernel="k", cubin=tiny_cubin({"k": []}, listed=True), samples={("k", 16, "wait"): (5, 4)})
 
 
 @pytest.mark.parametrize(
@@ -65,9 +54,9 @@ def run(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProce
 )
 def test_names_write_no_lines_of_their_own(tmp_path: Path, words: tuple[str, ...]) -> None:
     (tmp_path / "a.cu").write_text("", encoding="utf-8")
-    done = run(*words, cwd=tmp_path)
-    assert done.returncode != 0
-    assert _is_clean(done.stderr + done.stdout)
+    done = gpadvisor(*words, cwd=tmp_path)
+    assert done.code != 0
+    assert _is_clean(done.complained + done.said)
 
 
 def _is_clean(said: str) -> bool:
@@ -84,12 +73,12 @@ def test_a_file_of_such_a_name_is_read_and_answered_about(tmp_path: Path) -> Non
         ("advise", f"{ODD}.ncu-rep", "--format", "markdown"),
         ("compare", f"{ODD}.ncu-rep", f"{ODD}.gpadvisor"),
     ):
-        done = run(*words, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert _is_clean(done.stderr + done.stdout), words
-    doctor = run("doctor", f"{ODD}.ncu-rep", cwd=tmp_path)
-    assert "error: forged" in doctor.stdout
-    assert _is_clean(doctor.stderr + doctor.stdout)
+        done = gpadvisor(*words, cwd=tmp_path)
+        assert done.code == 0, done.complained
+        assert _is_clean(done.complained + done.said), words
+    doctor = gpadvisor("doctor", f"{ODD}.ncu-rep", cwd=tmp_path)
+    assert "error: forged" in doctor.said
+    assert _is_clean(doctor.complained + doctor.said)
 
 
 @pytest.mark.parametrize("command", [("advise",), ("import",), ("compare", "run.ncu-rep")])
@@ -97,9 +86,9 @@ def test_what_is_read_is_not_written_over(tmp_path: Path, command: tuple[str, ..
     """A measurement would be gone, by a link too."""
     (tmp_path / "run.ncu-rep").write_bytes(write_report([SPEC]))
     (tmp_path / "link").symlink_to("run.ncu-rep")
-    done = run(*command, "run.ncu-rep", "-o", "link", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "link is what is read" in done.stderr
+    done = gpadvisor(*command, "run.ncu-rep", "-o", "link", cwd=tmp_path)
+    assert done.code == 2
+    assert "link is what is read" in done.complained
     assert (tmp_path / "run.ncu-rep").read_bytes() == write_report([SPEC])
 
 
@@ -117,19 +106,19 @@ def test_special_files_are_refused_wherever_they_are_named(tmp_path: Path, name:
         ("compare", "input.ncu-rep", "input.ncu-rep"),
         ("blame", "a.cu"),
     ):
-        done = run(*words, cwd=tmp_path)
-        assert done.returncode == 3, done.stderr
+        done = gpadvisor(*words, cwd=tmp_path)
+        assert done.code == 3, done.complained
     (tmp_path / "run.ncu-rep").write_bytes(
         write_report([replace(SPEC, sources={str(tmp_path / "a.cu"): "__global__ void k() {}"})])
     )
-    assert run("advise", "run.ncu-rep", cwd=tmp_path).returncode == 0
+    assert gpadvisor("advise", "run.ncu-rep", cwd=tmp_path).code == 0
     (tmp_path / "gpadvisor.toml").write_text('machine = "machine.toml"\n', encoding="utf-8")
-    done = run("advise", "run.ncu-rep", cwd=tmp_path)
-    assert done.returncode == 3
-    assert "cannot read the machine table" in done.stderr
+    done = gpadvisor("advise", "run.ncu-rep", cwd=tmp_path)
+    assert done.code == 3
+    assert "cannot read the machine table" in done.complained
     (tmp_path / "gpadvisor.toml").unlink()
     (tmp_path / "gpadvisor.toml").symlink_to(tmp_path / "a.cu")
-    assert run("advise", "run.ncu-rep", cwd=tmp_path).returncode == 2
+    assert gpadvisor("advise", "run.ncu-rep", cwd=tmp_path).code == 2
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives files away, as root may")
@@ -138,17 +127,17 @@ def test_settings_of_another_user_and_beyond_the_repository_are_not_taken(tmp_pa
     inner.mkdir(parents=True)
     (inner / "run.ncu-rep").write_bytes(write_report([SPEC]))
     (tmp_path / "gpadvisor.toml").write_text("wrong = 1\n", encoding="utf-8")
-    assert run("advise", "run.ncu-rep", cwd=inner).returncode == 2
+    assert gpadvisor("advise", "run.ncu-rep", cwd=inner).code == 2
     os.chown(tmp_path / "gpadvisor.toml", 65534, 65534)
-    assert run("advise", "run.ncu-rep", cwd=inner).returncode == 0
+    assert gpadvisor("advise", "run.ncu-rep", cwd=inner).code == 0
     os.chown(tmp_path / "gpadvisor.toml", 0, 0)
     tmp_path.chmod(0o1777)
     try:
-        assert run("advise", "run.ncu-rep", cwd=inner).returncode == 0
+        assert gpadvisor("advise", "run.ncu-rep", cwd=inner).code == 0
     finally:
         tmp_path.chmod(0o700)
     (tmp_path / "project" / ".git").mkdir()
-    assert run("advise", "run.ncu-rep", cwd=inner).returncode == 0
+    assert gpadvisor("advise", "run.ncu-rep", cwd=inner).code == 0
 
 
 def _entries(cache: Path) -> list[Path]:
@@ -160,16 +149,16 @@ def test_answers_that_others_could_write_are_not_taken(tmp_path: Path) -> None:
     import hashlib
 
     (tmp_path / "run.ncu-rep").write_bytes(write_report([SPEC]))
-    first = run("advise", "run.ncu-rep", cwd=tmp_path)
+    first = gpadvisor("advise", "run.ncu-rep", cwd=tmp_path)
     assert _entries(tmp_path / "cache")
     for path in _entries(tmp_path / "cache"):
         body = path.read_bytes()[32:]
         if b'"fired"' in body:
             forged = json.dumps({**json.loads(body), "text": "forged\n", "fired": []}).encode()
             path.write_bytes(hashlib.sha256(forged).digest() + forged)
-    assert run("advise", "run.ncu-rep", cwd=tmp_path).stdout == "forged\n", "of this user it is taken"
+    assert gpadvisor("advise", "run.ncu-rep", cwd=tmp_path).said == "forged\n", "of this user it is taken"
     (tmp_path / "cache").chmod(0o777)
-    assert run("advise", "run.ncu-rep", cwd=tmp_path).stdout == first.stdout
+    assert gpadvisor("advise", "run.ncu-rep", cwd=tmp_path).said == first.said
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{}", b'{"wanted": 3}', b'"x"', b"\xff", b"[" * 100_000])
@@ -177,11 +166,11 @@ def test_a_cache_entry_of_another_shape_is_a_miss(tmp_path: Path, body: bytes) -
     import hashlib
 
     (tmp_path / "run.ncu-rep").write_bytes(write_report([SPEC]))
-    first = run("advise", "run.ncu-rep", cwd=tmp_path)
+    first = gpadvisor("advise", "run.ncu-rep", cwd=tmp_path)
     for path in _entries(tmp_path / "cache"):
         path.write_bytes(hashlib.sha256(body).digest() + body)
-    again = run("advise", "run.ncu-rep", cwd=tmp_path)
-    assert (again.returncode, again.stdout) == (0, first.stdout)
+    again = gpadvisor("advise", "run.ncu-rep", cwd=tmp_path)
+    assert (again.code, again.said) == (0, first.said)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes another user id, as root may")

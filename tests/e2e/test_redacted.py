@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -26,6 +23,7 @@ from tests.collection_writer import (
     segment,
     write,
 )
+from tests.command_line import gpadvisor
 from tests.cubin_parts import Part, Sym, code, elf, unit
 from tests.ncu_writer import FrameSpec, LaunchSpec, RuleSpec, write_report
 
@@ -90,11 +88,9 @@ def made(kind: str, folder: Path) -> Path:
 
 
 def run(*words: str, cwd: Path, may_fail: bool = False) -> bytes:
-    environment = {**os.environ, "GPADVISOR_CACHE": str(cwd / "cache")}
-    command = [sys.executable, "-m", "gpadvisor", *words]
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, check=False, timeout=300)
-    assert done.returncode == 0 or (may_fail and done.returncode == 3), done.stderr.decode()
-    return done.stdout + done.stderr
+    done = gpadvisor(*words, cwd=cwd)
+    assert done.code == 0 or (may_fail and done.code == 3), done.complained
+    return (done.said + done.complained).encode()
 
 
 def everything(place: Path) -> bytes:
