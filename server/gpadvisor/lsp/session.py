@@ -41,7 +41,6 @@ from gpadvisor.sandbox.pool_limits import Limits
 
 _POLL_SECONDS: Final = 5.0
 _WATCHED_SECONDS: Final = 0.3
-_SPARE_SECONDS: Final = 2.0
 _LEVELS: Final = {
     "error": logging.ERROR,
     "warning": logging.WARNING,
@@ -123,8 +122,7 @@ class Session:
     async def _keep_spare(self) -> None:
         """Have a worker ready, after what needs none and what starts one itself."""
         await self.inputs.all_looked()
-        await asyncio.sleep(_SPARE_SECONDS)
-        self.workers.keep_spare()
+        self.workers.keep_spare_later()
 
     async def close(self) -> None:
         """Stop all work and all processes; whoever comes second waits for the first."""

@@ -96,7 +96,7 @@ class Workers:
         self._limits, self._environment = limits, dict(environment)
         idle, self._idle = self._idle, []
         for worker in idle:
-            self._later(self._quietly_end(worker))
+            self._later(self._end(worker))
         if idle:
             self.keep_spare()
 
@@ -109,6 +109,16 @@ class Workers:
     def busy(self) -> int:
         """How many are at work."""
         return len(self._busy)
+
+    def keep_spare_later(self) -> None:
+        """Have a worker ready in a while: at once, starting it takes processor time that a job wants."""
+        asyncio.get_running_loop().call_later(_SPARE_SECONDS, self._keep_spare_where_there_is_room)
+
+    def _keep_spare_where_there_is_room(self) -> None:
+        if self._busy and os.getloadavg()[0] > (os.cpu_count() or 1):
+            self.keep_spare_later()
+        else:
+            self.keep_spare()
 
     def keep_spare(self) -> None:
         """Have a worker ready before it is needed."""
@@ -208,22 +218,18 @@ class Workers:
         else:
             worker = await self._start()
         self._busy.add(worker)
-        # Not at once: starting another takes processor time that this job wants.
-        asyncio.get_running_loop().call_later(_SPARE_SECONDS, self.keep_spare)
+        self.keep_spare_later()
         return worker
 
     def _give_back(self, worker: _Worker) -> None:
         self._busy.discard(worker)
         self._idle.append(worker)
         while len(self._idle) > _MAX_IDLE:
-            self._later(self._quietly_end(self._idle.pop(0)))
+            self._later(self._end(self._idle.pop(0)))
 
     def _replace(self, worker: _Worker) -> None:
-        self._later(self._quietly_end(worker))
+        self._later(self._end(worker))
         self.keep_spare()
-
-    async def _quietly_end(self, worker: _Worker) -> None:
-        await self._end(worker)
 
     async def _add_spare(self) -> None:
         try:

@@ -295,6 +295,33 @@ async def test_a_spare_is_there_before_it_is_needed() -> None:
         assert spare in one.pids
 
 
+@pytest.mark.usefixtures("start")
+async def test_beside_a_job_a_spare_waits_until_the_processors_have_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[float] = []
+    load = [1000.0, 1000.0, 0.0]
+
+    def answer() -> tuple[float, float, float]:
+        asked.append(load[len(asked)])
+        return asked[-1], 0.0, 0.0
+
+    monkeypatch.setattr(os, "getloadavg", answer)
+    monkeypatch.setattr(workers, "_SPARE_SECONDS", 0.1)
+    async with pool() as one:
+        said: list[str] = []
+        task = asyncio.ensure_future(one.run("linger", {}, timeout_seconds=600, progress=said.append))
+        end = time.monotonic() + 60
+        while not one._idle and time.monotonic() < end:
+            assert asked == load or not one._is_adding
+            await asyncio.sleep(0.02)
+        assert asked == load
+        assert len(one.pids) == 2
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
 def parents(words: str) -> set[int]:
     """Who started the processes below this one that have some words in their command."""
     found = set()
