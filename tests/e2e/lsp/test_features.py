@@ -56,7 +56,7 @@ def plain_project(tmp_path: Path) -> Path:
 
 
 asking = pytest.mark.asyncio(loop_scope="module")
-"""Of tests that change nothing, and share a server."""
+"""Of tests that leave everything as it was, and share a server."""
 
 
 @pytest_asyncio.fixture(name="one", scope="module", loop_scope="module")
@@ -331,17 +331,15 @@ async def test_two_profiles_line_by_line(project: Path) -> None:
             await one.ask("gpadvisor/compare", {**asked, "after": "untitled:a"})
 
 
-async def test_kernels_to_pick_from(project: Path) -> None:
-    async with editor(project) as one:
-        one.open(NAME)
-        await one.shown(NAME, measured)
-        (choice,) = (await one.ask("gpadvisor/kernels", {"uri": one.uri(NAME)}))["choices"]
-        assert choice["name"].startswith("thermal_stencil")
-        assert choice["chosen"] is True
-        picked = await one.execute("gpadvisor.server.selectKernel", one.uri(NAME), choice["kernel"])
-        assert picked == choice["name"]
-        with pytest.raises(JsonRpcException, match="pick anew"):
-            await one.execute("gpadvisor.server.selectKernel", one.uri(NAME), "_Z4nonev")
+@asking
+async def test_kernels_to_pick_from(one: Editor) -> None:
+    (choice,) = (await one.ask("gpadvisor/kernels", {"uri": one.uri(NAME)}))["choices"]
+    assert choice["name"].startswith("thermal_stencil")
+    assert choice["chosen"] is True
+    picked = await one.execute("gpadvisor.server.selectKernel", one.uri(NAME), choice["kernel"])
+    assert picked == choice["name"]
+    with pytest.raises(JsonRpcException, match="pick anew"):
+        await one.execute("gpadvisor.server.selectKernel", one.uri(NAME), "_Z4nonev")
 
 
 async def test_fix_is_offered_applied_and_checked(plain_project: Path) -> None:
@@ -402,13 +400,13 @@ async def test_disable_for_this_line(plain_project: Path) -> None:
         )
 
 
-async def test_actions_honour_the_wanted_kinds(plain_project: Path) -> None:
-    async with editor(plain_project) as one:
-        one.open(NAME)
-        found = await one.shown(NAME, static)
-        context = lsp.CodeActionContext(diagnostics=[], only=[lsp.CodeActionKind.Source])
-        params = lsp.CodeActionParams(one.document(NAME), found[0].range, context)
-        assert not await one.client.text_document_code_action_async(params)
+@asking
+async def test_actions_honour_the_wanted_kinds(one: Editor) -> None:
+    place = next(each.range for each in one.diagnostics(NAME) if each.code == "GPA102")
+    assert await one.actions(NAME, place)
+    context = lsp.CodeActionContext(diagnostics=[], only=[lsp.CodeActionKind.Source])
+    params = lsp.CodeActionParams(one.document(NAME), place, context)
+    assert not await one.client.text_document_code_action_async(params)
 
 
 @asking
@@ -438,18 +436,17 @@ async def test_import_from_elsewhere(plain_project: Path, tmp_path: Path) -> Non
         await one.shown(NAME, measured)
 
 
-async def test_the_master_switch(project: Path) -> None:
-    async with editor(project) as one:
-        one.open(NAME)
-        await one.shown(NAME, measured)
-        assert await one.lenses(NAME)
-        assert await one.execute("gpadvisor.server.toggleAnnotations") is False
-        assert not await one.lenses(NAME)
-        assert not await one.hints(NAME)
-        await one.until(lambda: not plain(one.own["gpadvisor/heat"][-1])["lines"])
-        assert measured(one.diagnostics(NAME))
-        assert await one.execute("gpadvisor.server.toggleAnnotations") is True
-        assert await one.lenses(NAME)
+@asking
+async def test_the_master_switch(one: Editor) -> None:
+    assert await one.lenses(NAME)
+    assert await one.execute("gpadvisor.server.toggleAnnotations") is False
+    assert not await one.lenses(NAME)
+    assert not await one.hints(NAME)
+    await one.until(lambda: not plain(one.own["gpadvisor/heat"][-1])["lines"])
+    assert measured(one.diagnostics(NAME))
+    assert await one.execute("gpadvisor.server.toggleAnnotations") is True
+    assert await one.lenses(NAME)
+    await one.until(lambda: plain(one.own["gpadvisor/heat"][-1])["lines"])
 
 
 async def test_rules_can_be_switched_off(project: Path) -> None:
@@ -488,18 +485,18 @@ async def test_rules_can_be_switched_off(project: Path) -> None:
             await one.until(lambda: plain(said[-1])["findings"] == leading())
 
 
-async def test_a_changed_setting_takes_effect(project: Path) -> None:
-    async with editor(project) as one:
-        one.open(NAME)
-        await one.shown(NAME, measured)
-        change_settings(one, {"severity": {"GPA102": "hint"}})
-        found = await one.shown(
-            NAME,
-            lambda all_: all(
-                each.severity is lsp.DiagnosticSeverity.Hint for each in all_ if each.code == "GPA102"
-            ),
-        )
-        assert any(each.code == "GPA102" for each in found)
+@asking
+async def test_a_changed_setting_takes_effect(one: Editor) -> None:
+    def are_hints(found: list[lsp.Diagnostic]) -> bool:
+        kinds = [each.severity for each in found if each.code == "GPA102"]
+        return bool(kinds) and set(kinds) == {lsp.DiagnosticSeverity.Hint}
+
+    before = [each.severity for each in one.diagnostics(NAME)]
+    assert not are_hints(one.diagnostics(NAME))
+    change_settings(one, {"severity": {"GPA102": "hint"}})
+    await one.shown(NAME, are_hints)
+    change_settings(one, {})
+    await one.shown(NAME, lambda found: [each.severity for each in found] == before)
 
 
 async def test_wrong_settings_cost_themselves_alone(project: Path) -> None:
