@@ -10,13 +10,14 @@ import os
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.kept import FOLDER, kept_disassembler, kept_together
 from tests.kernels import nvdisasm_path, nvrtc_available, wheel_file
+from tests.read_here import reading_here
 
 settings.register_profile(
     "gpadvisor",
@@ -102,6 +103,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if item.get_closest_marker(marker) is not None:
                 item.add_marker(pytest.mark.skip(reason=f"{marker}: {reason}"))
     items.sort(key=_rank)
+
+
+@pytest.fixture(scope="module")
+def reads_here() -> Iterator[None]:
+    """Start no child for what is read."""
+    with reading_here():
+        yield
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

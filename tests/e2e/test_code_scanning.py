@@ -19,7 +19,7 @@ from tests.unit.pipeline.test_changed_lines import edit, git
 from gpadvisor.cli import main
 from gpadvisor.report.line_hash import line_hashes
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.usefixtures("reads_here")]
 MULTITOOL = ROOT / "vscode-client/node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool"
 SHARED = sorted(Path(os.environ.get("GPADVISOR_REPORTS", "/nonexistent")).glob("*.ncu-rep"))[:3]
 

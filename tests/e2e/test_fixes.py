@@ -24,7 +24,7 @@ from gpadvisor.pipeline.fixes.find import check_fix, find_fixes
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.usefixtures("reads_here")]
 
 SCALE = """\
 __global__ void scale(const float* in, float* out, int n) {

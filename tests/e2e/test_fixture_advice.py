@@ -15,7 +15,7 @@ from tests.kernels import KERNELS, Which
 
 from gpadvisor.cli import main
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.usefixtures("reads_here")]
 
 
 def _first_of_each_kind() -> list[Any]:

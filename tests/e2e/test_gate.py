@@ -15,7 +15,7 @@ from tests.sampled import sampled_launch, twice
 
 from gpadvisor.cli import main
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.usefixtures("reads_here")]
 BASELINE = ".gpadvisor-baseline.jsonl"
 SHARED = sorted(Path(os.environ.get("GPADVISOR_REPORTS", "/nonexistent")).glob("*.ncu-rep"))[:3]
 FIXTURES = sorted(folder.name for folder in FOLDER.iterdir() if folder.is_dir())[:4]

@@ -15,7 +15,7 @@ from tests.sampled import sampled, sampled_launch
 
 from gpadvisor.cli import main
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.usefixtures("reads_here")]
 LEDGER = Path(".gpadvisor-ledger.jsonl")
 
 

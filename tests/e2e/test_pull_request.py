@@ -14,7 +14,7 @@ from tests.unit.pipeline.test_changed_lines import git
 
 from gpadvisor.cli import main
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.usefixtures("reads_here")]
 BASELINE = ".gpadvisor-baseline.jsonl"
 CHECK = ("ci", "check", "src/stencil.cu", "--baseline", BASELINE, "--fail-on", "new", "--diff", "main")
 

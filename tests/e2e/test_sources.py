@@ -10,7 +10,7 @@ import pytest
 
 from gpadvisor.cli import main
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.usefixtures("reads_here")]
 
 KERNEL = "__global__ void NAME(float *a, int n) {\n    for (int i = 0; i < n; i++) a[i] = a[i] / 3.0;\n}\n"
 

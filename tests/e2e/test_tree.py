@@ -20,7 +20,7 @@ from tests.schemas import published_schema
 from gpadvisor.cli import main
 from gpadvisor.cubin import read_cubin
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.usefixtures("reads_here")]
 
 SOURCE = """\
 typedef float (*op)(float);

@@ -22,7 +22,7 @@ from tests.trace_values import Work, chrome_events, write_chrome, write_export
 
 from gpadvisor.cli import main
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.usefixtures("reads_here")]
 
 APP, LIBRARY = "/opt/app/app", "/opt/app/libsolve.so"
 SOURCE = """\

@@ -16,7 +16,7 @@ from tests.sampled import sampled
 
 from gpadvisor.cli import main
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.usefixtures("reads_here")]
 
 LOOP = """\
 extern "C" __global__ void run(float *a) {

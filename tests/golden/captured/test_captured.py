@@ -27,7 +27,7 @@ from gpadvisor.pipeline.snapshots import disassemble_all
 from gpadvisor.report.text import render_text
 from gpadvisor.store.snapshot import snapshot_bytes
 
-pytestmark = [pytest.mark.nvdisasm]
+pytestmark = [pytest.mark.nvdisasm, pytest.mark.usefixtures("reads_here")]
 LARGE = {"cell_voltage"}
 """Takes as long as ten others."""
 SHOWN = 0.01

@@ -17,6 +17,8 @@ from gpadvisor.errors import ProfileFormatError
 from gpadvisor.model.timeline import DeviceIdleness, DeviceWork, HostCalls, Timeline
 from gpadvisor.pipeline.timeline import idle_of
 
+pytestmark = pytest.mark.usefixtures("reads_here")
+
 SCHEMA = {
     "CUPTI_ACTIVITY_KIND_KERNEL": "start, end, deviceId, correlationId",
     "CUPTI_ACTIVITY_KIND_MEMCPY": "start, end, deviceId, correlationId",

@@ -24,6 +24,8 @@ from gpadvisor.model.timeline import KernelName, KernelTime, RunPart, RunTimes
 from gpadvisor.pipeline.timeline import idle_of, in_timeline, run_times_of
 from gpadvisor.store.timeline import read_timeline
 
+pytestmark = pytest.mark.usefixtures("reads_here")
+
 G1, G2 = (4, 1, 1, 64, 1, 1), (8, 1, 1, 64, 1, 1)
 # a on one stream, a copy on another from 30 to 50, nothing from 50 to 60, a with another grid, then b.
 RUN = [Work(0, 40, "a", G1), Work(30, 50), Work(60, 80, "a", G2), Work(80, 100, "b", G1)]

@@ -30,7 +30,7 @@ from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 from gpadvisor.sandbox.codec import from_json, to_json
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.usefixtures("reads_here")]
 
 HEADER = """\
 __device__ __forceinline__ float scaled(float v) {
