@@ -80,3 +80,24 @@ def test_what_is_carried_on_evens_out(waits: list[tuple[int, int]], weights: lis
     total = sum(samples for samples, _ in waits)
     for source, share in shares.items():
         assert abs(given_[source] - share * total) <= 3
+
+
+def test_what_was_rounded_away_is_owed() -> None:
+    owed: dict[int, float] = {}
+    halves = {0: 0.5, 1: 0.5}
+    assert apportion_carrying(3, 1, halves, owed) == [(2, 1), (1, 0)]
+    assert owed == {0: -0.5, 1: 0.5}
+    assert apportion_carrying(1, 1, halves, owed) == [(0, 0), (1, 1)]
+    assert owed == {0: 0, 1: 0}
+
+
+def test_who_got_more_than_ever_due_gets_nothing_and_owes_on() -> None:
+    owed = {0: -2.0, 1: 0.0}
+    assert apportion_carrying(2, 0, {0: 0.5, 1: 0.5}, owed) == [(0, 0), (2, 0)]
+    assert owed == {0: -1, 1: -1}
+    assert apportion_carrying(0, 0, {0: 0.5, 1: 0.5}, {}) == [(0, 0), (0, 0)]
+
+
+def test_latency_samples_are_shared_out_by_the_same_shares() -> None:
+    assert apportion_stalls(10, 4, [0.75, 0.25]) == [(8, 3), (2, 1)]
+    assert apportion_stalls(10, 4, [0.5, 0.5]) == [(5, 2), (5, 2)]

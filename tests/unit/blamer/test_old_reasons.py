@@ -25,9 +25,17 @@ CODE = """
     BAR.SYNC 0x0 | S1
     MEMBAR.SC.GPU | S1
     EXIT | S5
+    LDG.E R0, [R2] | S1 W0 R1
+    MOV R2, R5 | S4 ?1
+    TEX.SCR.LL RZ, R0, R2, R4, 0x0, 0x5a, 2D, 0x1 | S1
+    LDC R0, c[0x0][R2] | S1
+    LDL R0, [R2] | S1 W4
+    ST.E [R2], R6 | S1
+    EXIT | ?4
 """
 LDG, LDS, AFTER_LDG, AFTER_LDS, AFTER_NONE, AFTER_BOTH = 0, 1, 2, 3, 4, 7
 STG, STS, DADD, MUFU, BAR, MEMBAR, EXIT = 8, 9, 10, 11, 12, 13, 14
+READ, TEX, LDC, LDL, ST, WAITING_EXIT = 16, 17, 18, 19, 20, 21
 
 
 @pytest.mark.parametrize(
@@ -45,6 +53,12 @@ STG, STS, DADD, MUFU, BAR, MEMBAR, EXIT = 8, 9, 10, 11, 12, 13, 14
         ("memory_throttle", STG, "lg_throttle"),
         ("memory_throttle", STS, "mio_throttle"),
         ("memory_throttle", DADD, None),
+        ("memory_throttle", TEX, None),  # its own queue, or that of the others
+        ("memory_throttle", LDC, None),
+        ("memory_throttle", LDL, "lg_throttle"),
+        ("memory_throttle", ST, "lg_throttle"),
+        ("memory_dependency", READ, None),  # its operands are read in either queue
+        ("memory_dependency", WAITING_EXIT, "long_scoreboard"),
         ("pipe_busy", DADD, "math_pipe_throttle"),
         ("pipe_busy", MUFU, None),
         ("synchronization", BAR, "barrier"),
@@ -72,3 +86,38 @@ def test_samples_that_become_the_same_are_added_up() -> None:
     (number,) = kernel.samples.reason.tolist()
     assert kernel.reasons[number].name == "short_scoreboard"
     assert (kernel.samples.total.tolist(), kernel.samples.latency.tolist()) == ([9], [7])
+
+
+def test_others_stay_and_each_sample_is_told_by_its_own_place() -> None:
+    program = program_of(function_of(assemble(CODE)))
+    samples = {
+        (AFTER_LDG, "memory_dependency"): (6, 6),
+        (AFTER_LDS, "memory_dependency"): (3, 1),
+        (AFTER_BOTH, "memory_dependency"): (2, 2),
+        (STG, "selected"): (5, 0),
+        (99, "memory_dependency"): (4, 4),  # where no code is
+    }
+    kernel = refined(program, profile_of(samples))
+    found = {
+        (int(pc) // 16, kernel.reasons[reason].name): (int(total), int(latency))
+        for pc, reason, total, latency in zip(
+            kernel.samples.pc,
+            kernel.samples.reason.tolist(),
+            kernel.samples.total,
+            kernel.samples.latency,
+            strict=True,
+        )
+    }
+    assert found == {
+        (AFTER_LDG, "long_scoreboard"): (6, 6),
+        (AFTER_LDS, "short_scoreboard"): (3, 1),
+        (AFTER_BOTH, "memory_dependency"): (2, 2),
+        (STG, "selected"): (5, 0),
+        (99, "memory_dependency"): (4, 4),
+    }
+
+
+def test_a_profile_of_today_is_left_alone() -> None:
+    program = program_of(function_of(assemble(CODE)))
+    for profile in (profile_of({(AFTER_LDG, "wait"): 6}), profile_of({}, reasons=["memory_dependency"])):
+        assert refined(program, profile) is profile
