@@ -9,27 +9,22 @@ from typing import Final
 _SCALE: Final = 1 << 40
 
 
-def ratios(
-    distances: Sequence[float], issues: Sequence[float], efficiencies: Sequence[float] | None = None
-) -> list[float]:
+def ratios(distances: Sequence[float], issues: Sequence[float]) -> list[float]:
     """The share of each source (GPA Eq. 1): inversely to its distance, in proportion to its issues.
 
     Sources that never issued share nothing, unless none did; then the distances alone decide.
 
+    Differs from GPA: its code divides by a memory efficiency as well, which the paper does not.
+
     Args:
         distances: instructions on the path from each source, at least 1.
         issues: executed counts or issued samples of each source.
-        efficiencies: memory efficiency of each source, above 0; GPA's code divides by it, the paper does not.
     """
     if not distances:
         return []
     if not any(issues):
         issues = [1.0] * len(distances)
-    scale = efficiencies or [1.0] * len(distances)
-    weights = [
-        issue / (max(distance, 1) * efficiency)
-        for distance, issue, efficiency in zip(distances, issues, scale, strict=True)
-    ]
+    weights = [issue / max(distance, 1) for distance, issue in zip(distances, issues, strict=True)]
     total = sum(weights)  # R_path and R_issue are normalised together: their own sums cancel in Eq. 1
     return [weight / total for weight in weights]
 

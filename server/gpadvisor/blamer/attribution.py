@@ -104,7 +104,7 @@ class _Attribution:
     def _of(self, test: Callable[[StallClass], bool]) -> NDArray[np.bool_]:
         """The observed rows whose stall class passes a test."""
         chosen = np.array([test(stall_reason.stall_class) for stall_reason in self._reasons], dtype=bool)
-        return chosen[self._observed.reason] if len(chosen) else np.zeros(0, dtype=bool)
+        return chosen[self._observed.reason]
 
     def _graph(self, function: Function, waiting: frozenset[int]) -> FunctionGraph:
         issued = self._issues[function.id]
@@ -127,7 +127,7 @@ class _Attribution:
         work.run(self._own_time(function))
         self._rows.extend(work.rows)
         self._edges.add(graph, [*(result for _, result in work.results), *work.filled])
-        sampled = observed.index[(observed.function == function.id) & (observed.index != NO_INDEX)]
+        sampled = observed.index[observed.function == function.id]
         self._coverage.append(coverage(sampled.tolist(), work.links(), work.is_memory))
         if not graph.complete:
             message = (
@@ -142,11 +142,11 @@ class _Attribution:
             lambda stall_class: not stall_class.is_dependency and not self._is_throttle(stall_class)
         )
         rows = np.flatnonzero((observed.function == function.id) & mask)
-        spent: dict[int, int] = {}
+        spent: dict[int, int] = defaultdict(int)
         for index, samples in zip(
             observed.index[rows].tolist(), observed.samples[rows].tolist(), strict=True
         ):
-            spent[index] = spent.get(index, 0) + samples
+            spent[index] += samples
         return spent
 
     def _behind_code(self, asks: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -218,8 +218,7 @@ class _FunctionWork:
             for reason, (samples, _) in sorted(self._stalls[use].by_reason.items()):
                 stall_class = self._reasons[reason].stall_class
                 if stall_class in THROTTLES:
-                    class_waits = waits.setdefault(stall_class, {})
-                    class_waits[use] = class_waits.get(use, 0) + samples
+                    waits.setdefault(stall_class, defaultdict(int))[use] += samples
                     observed_stalls.append((use, reason, stall_class))
         if not waits:
             return

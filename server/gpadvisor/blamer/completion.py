@@ -45,9 +45,10 @@ def waiting_weights(
     if len(edges) < 2:
         return [(edge, 1.0) for edge in edges]
     issues = np.array([float(graph.issues[edge.definition]) or float(unsampled_issues) for edge in edges])
-    passed = graph.cycles.shortest([edge.definition for edge in edges], edges[0].use)
+    (use,) = {edge.use for edge in edges}
+    passed = graph.cycles.shortest([edge.definition for edge in edges], use)
     elapsed = np.array([float(passed[edge.definition] or 0) for edge in edges])
-    together, order = _together(graph, edges, issues), _in_order(graph, edges, elapsed)
+    together, order = _together(graph, edges, use, issues), _in_order(graph, edges, elapsed)
     remaining = _not_overtaken(graph, edges, (order < 0) & (together >= 1.0))
     bounds = np.array([_bounds(graph, edges[index]) for index in remaining], dtype=np.float64)
     chosen = np.ix_(remaining, remaining)
@@ -111,24 +112,24 @@ def _queue(graph: FunctionGraph, edge: Edge) -> InOrderQueue | Pipe | None:
 
 
 def _in_order(graph: FunctionGraph, edges: Sequence[Edge], elapsed: _Floats) -> NDArray[np.int64]:
-    """[i, j]: -1 where j completes after i by the order of their queue, 1 where before (or is i), else 0."""
+    """[i, j]: below 0 where j completes after i by the order of their queue, above where before (or is i)."""
     queues = [_queue(graph, edge) for edge in edges]
     result = np.eye(len(edges), dtype=np.int64)
     for i, queue in enumerate(queues):
         for j, other_queue in enumerate(queues):
             if queue is not None and queue is other_queue and i != j:
-                result[i, j] = -1 if elapsed[j] < elapsed[i] else 1
+                result[i, j] = np.sign(elapsed[j] - elapsed[i])
     return result
 
 
-def _together(graph: FunctionGraph, edges: Sequence[Edge], issues: _Floats) -> _Floats:
+def _together(graph: FunctionGraph, edges: Sequence[Edge], use: int, issues: _Floats) -> _Floats:
     """[i, j]: how often j is outstanding at the use too when i is."""
     function = graph.function
     blocks = [function.block_of[edge.definition] for edge in edges]
     result = np.ones((len(edges), len(edges)))
     if len(set(blocks)) == 1:
         return result
-    home = int(function.block_of[edges[0].use])
+    home = int(function.block_of[use])
     before = {block: _before(graph, block, home) for block in set(blocks)}
     for i, block in enumerate(blocks):
         for j, other_block in enumerate(blocks):

@@ -32,7 +32,7 @@ class Edges(Sequence[DependencyEdge]):
             edges: list[DependencyEdge] = []
             for graph, results in self._results:
                 edges.extend(_frozen(graph, [edge for result in results for edge in result.all_edges()]))
-            self._results.clear()
+            self._results = []
             self._made = tuple(edges)
         return self._made
 

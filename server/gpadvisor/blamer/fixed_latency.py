@@ -13,7 +13,7 @@ from typing import Final
 
 from gpadvisor.blamer.classify import dependency_class, is_memory
 from gpadvisor.blamer.graph import Candidates, Edge, FunctionGraph
-from gpadvisor.blamer.sources import UNATTRIBUTED, Source, StallSources
+from gpadvisor.blamer.sources import UNATTRIBUTED, StallSources, weighed
 from gpadvisor.model.blame import DependencyClass, DependencyKind
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 
@@ -27,9 +27,8 @@ _MAX_WAYS: Final = 8
 
 def fixed_latency_stall(graph: FunctionGraph, use: int, edges: Candidates) -> StallSources:
     """Sources of a wait stall."""
-    issues, ways = graph.issue_counts, graph.before(use)
-    if len(ways) > 1:
-        ways = tuple(sorted(ways, key=lambda way: (-issues[way], way))[:_MAX_WAYS])
+    issues = graph.issue_counts
+    ways = sorted(graph.before(use), key=lambda way: (-issues[way], way))[:_MAX_WAYS]
     weighted: dict[int, tuple[Edge, float]] = {}
     for before in ways:
         waited = max(graph.instructions[before].control.stall_cycles - 1, 1)
@@ -44,7 +43,7 @@ def fixed_latency_stall(graph: FunctionGraph, use: int, edges: Candidates) -> St
     for edge, _ in running:
         edge.alive = True
     graph.measure([edge for edge, _ in running])
-    return StallSources(tuple(Source(edge, _class_of(graph, edge), 1, weight) for edge, weight in running))
+    return StallSources(tuple(weighed(edge, _class_of(graph, edge), weight) for edge, weight in running))
 
 
 def _last_results(graph: FunctionGraph, use: int, edges: Candidates, before: int) -> list[Edge]:
@@ -73,7 +72,7 @@ def _just_issued(graph: FunctionGraph, edges: Candidates, before: int) -> Iterab
     wanted = [definition for definition in edges.read if fixed[definition][1]]
     ways = graph.cycles.shortest(wanted, before, limit=reach + MAX_STALL_CYCLES) if wanted else {}
     return [
-        (definition, 0 if definition == before else way)
+        (definition, way)
         for definition in wanted
         if (way := 0 if definition == before else ways[definition]) is not None
     ]

@@ -21,6 +21,8 @@ from gpadvisor.model.machine import Latency, MachineModel
 from gpadvisor.model.program import Function
 
 _NONE: Final = frozenset[int]()
+_MAX_TAKEN: Final = 64
+"""Instructions that a walk backwards takes at most."""
 
 
 @dataclass(slots=True)
@@ -76,7 +78,6 @@ class FunctionGraph:
         self._latencies: dict[tuple[str, tuple[str, ...]], Latency | None] = {}
         self.fixed_cycles: Final = [self._fixed_cycles(index) for index in range(len(self.instructions))]
         self.longest_fixed_cycles: Final = max((most for _, most in self.fixed_cycles), default=0)
-        self._has_depbar = any(instruction.opcode == "DEPBAR" for instruction in self.instructions)
         self._waiting = waiting
         self._waits: Waits | None = None
 
@@ -93,8 +94,6 @@ class FunctionGraph:
 
         A warp held by DEPBAR is sampled one instruction behind it.
         """
-        if not self._has_depbar:
-            return (index,)
         before = (
             position for position in self.before(index) if self.instructions[position].opcode == "DEPBAR"
         )
@@ -249,7 +248,6 @@ def backwards(
     *,
     take: Callable[[int], bool],
     stop: Callable[[int], bool],
-    limit: int,
     blocks: int = 512,
 ) -> tuple[list[int], list[tuple[int, int]]]:
     """Walk from before an instruction towards the entry along all paths.
@@ -261,7 +259,6 @@ def backwards(
         use: where the walk starts; it is not looked at unless a loop leads back to it.
         take: instructions wanted.
         stop: instructions behind which a path ends; they are not part of the ranges.
-        limit: how many to take at most.
         blocks: how many blocks to visit at most.
     """
     function = graph.function
@@ -271,7 +268,7 @@ def backwards(
     pending = [(home.start, use, home)]
     visited: set[int] = set()
     position = 0
-    while position < len(pending) and len(definitions) < limit and len(visited) < blocks:
+    while position < len(pending) and len(visited) < blocks:
         start, end, block = pending[position]
         position += 1
         ended = False
@@ -280,7 +277,7 @@ def backwards(
             if stop(index):
                 ended, first = True, index + 1
                 break
-            if take(index) and len(definitions) < limit:
+            if take(index) and len(definitions) < _MAX_TAKEN:
                 definitions.append(index)
         passed.append((first, end))
         if ended:

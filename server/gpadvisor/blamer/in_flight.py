@@ -20,7 +20,6 @@ _WRITES: Final = frozenset(
     {OpcodeClass.STORE, OpcodeClass.REDUCTION, OpcodeClass.ATOMIC, OpcodeClass.ASYNC_COPY}
 )
 _ON_CHIP: Final = frozenset({MemorySpace.SHARED, MemorySpace.TENSOR})
-_MAX_SOURCES: Final = 64
 _MAX_BEHIND: Final = 256
 """How many instructions are looked at for the one that a stall was sampled behind."""
 
@@ -111,7 +110,6 @@ def _accesses(graph: FunctionGraph, end: int, classes: Collection[OpcodeClass]) 
         end,
         take=lambda index: graph.instructions[index].info.opclass in classes,
         stop=lambda index: is_fence(graph.instructions[index]),
-        limit=_MAX_SOURCES,
     )
     return accesses
 

@@ -131,7 +131,7 @@ def issues(
     else:
         issued = np.array([reason.stall_class is StallClass.ISSUED for reason in profile.reasons], dtype=bool)
         function, index = observed.function, observed.index
-        values = observed.samples * (issued[observed.reason] if len(issued) else 0)
+        values = observed.samples * issued[observed.reason]
     for function_id, column in weights.items():
         rows = np.flatnonzero((function == function_id) & (index != NO_INDEX))
         np.add.at(column, index[rows], values[rows])
@@ -146,5 +146,5 @@ def cycles_per_sample(
     A warp issues for one cycle per instruction, so the samples of warps that issued stand for all issues.
     """
     issued = np.array([reason.stall_class is StallClass.ISSUED for reason in reasons], dtype=bool)
-    samples = int(observed.samples[issued[observed.reason]].sum()) if len(issued) else 0
+    samples = int(observed.samples[issued[observed.reason]].sum())
     return sum(int(column.sum()) for column in weights.values()) / samples if samples else 0.0

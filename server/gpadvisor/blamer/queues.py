@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from gpadvisor.blamer.graph import Edge, FunctionGraph
 from gpadvisor.blamer.occupied import is_device_access
-from gpadvisor.blamer.sources import Source, StallSources
+from gpadvisor.blamer.sources import StallSources, weighed
 from gpadvisor.model.blame import DependencyClass, DependencyKind, Role
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Pipe
@@ -107,7 +107,7 @@ class Queues:
         weights = (weight for _, weight in fillers)
         return StallSources(
             tuple(
-                Source(edge, DependencyClass.QUEUE, 1, weight)
+                weighed(edge, DependencyClass.QUEUE, weight)
                 for edge, weight in zip(edges, weights, strict=True)
             )
         )

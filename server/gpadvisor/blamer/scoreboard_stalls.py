@@ -18,7 +18,7 @@ from gpadvisor.blamer.fixed_latency import MAX_STALL_CYCLES, fixed_latency_stall
 from gpadvisor.blamer.graph import Candidates, Edge, FunctionGraph
 from gpadvisor.blamer.pruning import barrier_rule, dominator_rule, latency_rule, path_rules, reason_rule
 from gpadvisor.blamer.rules import Budget
-from gpadvisor.blamer.sources import UNATTRIBUTED, Source, StallSources, UseResult
+from gpadvisor.blamer.sources import UNATTRIBUTED, StallSources, UseResult, weighed
 from gpadvisor.blamer.survivors import PathRules
 from gpadvisor.model.blame import PruneRule
 from gpadvisor.model.stalls import StallClass, StallReason
@@ -60,10 +60,9 @@ def _scoreboard(
     graph.measure([edge for edge, _ in weighted])
     for edge, _ in weighted:
         edge.alive = True
-    # The distance is shown; what Eq. 1 divides by is in the weight.
     return StallSources(
         tuple(
-            Source(edge, dependency_class(graph.instructions[edge.definition], edge.kind), 1, weight)
+            weighed(edge, dependency_class(graph.instructions[edge.definition], edge.kind), weight)
             for edge, weight in weighted
         )
     )
@@ -147,13 +146,11 @@ def _without_wait(graph: FunctionGraph, edges: Candidates, scoreboard: Scoreboar
 def _explain(
     graph: FunctionGraph, use: int, reasons: Mapping[int, StallReason], edges: Sequence[Edge]
 ) -> None:
-    """Note on every edge that got nothing which rule keeps it out."""
+    """Note on every edge without a rule so far which one keeps it out; a blamed one does not show it."""
     observed = {reason.stall_class for reason in reasons.values()}
     instruction = graph.instructions[use]
     scoreboards = bool(observed & {StallClass.MEMORY, StallClass.EXECUTION})
     for edge in edges:
-        if edge.alive or edge.rule is not None:
-            continue
         source = graph.instructions[edge.definition]
         fixed = not source.info.variable_latency and source.control.write_barrier is None
         if edge.links:

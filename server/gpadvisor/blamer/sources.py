@@ -19,6 +19,11 @@ class Source(NamedTuple):
     weight: float | None = None  # in place of the def's issues, where something better is known
 
 
+def weighed(edge: Edge, dependency_class: DependencyClass, weight: float) -> Source:
+    """A source whose weight stands for all of Eq. 1, the distance included."""
+    return Source(edge, dependency_class, 1, weight)
+
+
 class StallSources(NamedTuple):
     """The answer for one stall reason; without sources the samples have the role given."""
 

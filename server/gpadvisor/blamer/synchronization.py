@@ -16,7 +16,7 @@ from typing import Final
 
 from gpadvisor.blamer.graph import Edge, FunctionGraph, backwards
 from gpadvisor.blamer.in_flight import nearest
-from gpadvisor.blamer.sources import UNATTRIBUTED, Source, StallSources, UseResult
+from gpadvisor.blamer.sources import UNATTRIBUTED, Source, StallSources, UseResult, weighed
 from gpadvisor.model.blame import DependencyClass, DependencyKind, Role
 from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.program import Function
@@ -24,7 +24,6 @@ from gpadvisor.model.program import Function
 BARRIERS: Final = frozenset({OpcodeClass.BARRIER, OpcodeClass.CLUSTER_BARRIER})
 _SYNCHRONIZING: Final = BARRIERS | {OpcodeClass.MEMORY_BARRIER, OpcodeClass.WARP_SYNC}
 _GROUP_OPCODES: Final = frozenset({"WARPGROUP", "WARPGROUPSET"})
-_MAX_SHOWN: Final = 16
 _MIN_SHARE: Final = 0.05
 """A cause with less than this share of the slow side's time is not named."""
 
@@ -69,8 +68,7 @@ def synchronization_stall(
     graph.measure(edges)
     for edge in edges:
         edge.alive = True
-    # Time is shared out as it was spent: the weight of each cause stands for Eq. 1's.
-    sources = tuple(Source(edge, DependencyClass.SYNCHRONIZATION, 1, slow[edge.definition]) for edge in edges)
+    sources = tuple(weighed(edge, DependencyClass.SYNCHRONIZATION, slow[edge.definition]) for edge in edges)
     return UseResult(tuple(edges), {reason: StallSources(sources)})
 
 
@@ -94,7 +92,7 @@ def slow_side(graph: FunctionGraph, barrier: int, spent: Spent) -> dict[int, flo
     def is_barrier(index: int) -> bool:
         return index != barrier and graph.instructions[index].info.opclass in BARRIERS
 
-    _, passed = backwards(graph, barrier, take=lambda _: False, stop=is_barrier, limit=1, blocks=2048)
+    _, passed = backwards(graph, barrier, take=lambda _: False, stop=is_barrier, blocks=2048)
     always = _dominators(graph.function, graph.function.block_of[barrier])
     late_causes = [
         (cause, samples * passing_by)
@@ -110,7 +108,7 @@ def slow_side(graph: FunctionGraph, barrier: int, spent: Spent) -> dict[int, flo
         behind += weight
     total.pop(barrier, None)
     everything = sum(total.values())
-    heaviest = sorted(total.items(), key=lambda item: (-item[1], item[0]))[:_MAX_SHOWN]
+    heaviest = sorted(total.items(), key=lambda item: (-item[1], item[0]))
     return {cause: weight for cause, weight in heaviest if weight >= _MIN_SHARE * everything}
 
 
@@ -126,9 +124,8 @@ def _dominators(function: Function, block: int) -> frozenset[int]:
 
 def _in_time(graph: FunctionGraph, barrier: int, passed: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Parts of the way to a barrier, those farthest from it first."""
-    parts = [part for part in passed if part[0] < part[1]]
-    distances = graph.paths.longest([start for start, _ in parts], barrier)
-    return sorted(parts, key=lambda part: (-(distances[part[0]] or 0), part[0]))
+    distances = graph.paths.longest([start for start, _ in passed], barrier)
+    return sorted(passed, key=lambda part: (-(distances[part[0]] or 0), part[0]))
 
 
 def _passing_by(graph: FunctionGraph, start: int, always: Collection[int]) -> float:

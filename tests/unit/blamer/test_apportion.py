@@ -22,11 +22,6 @@ def test_eq_1_as_printed() -> None:
     assert ratios(distances, issues) == pytest.approx([one / sum(products) for one in products])
 
 
-def test_three_sources_with_efficiencies() -> None:
-    shares = ratios([3, 9, 12], [40, 40, 10], [1, 0.5, 1])
-    assert [round(100 * share, 1) for share in shares] == [57.8, 38.6, 3.6]
-
-
 def test_without_any_issue_the_distance_decides() -> None:
     assert ratios([1, 3], [0, 0]) == pytest.approx([0.75, 0.25])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from tests.assembly import assemble
-from tests.blame_rows import blame_text, blamed, edge_of, graph_of
+from tests.blame_rows import blame_text, blamed, edge_of, graph_of, rows
 
 from gpadvisor.blamer import DEFAULT_RULES, GPA2021, PAPER
 from gpadvisor.blamer.bulk_copies import _awaited, _reads_next
@@ -121,6 +121,17 @@ def test_who_tries_an_mbarrier_and_then_reads_shared_memory_waits_for_copies(
     assert _awaited(graph, 2) == _awaited(graph, 0) == []
 
 
+def test_who_arrives_at_an_mbarrier_waits_for_no_copies() -> None:
+    text = "UTMALDG.2D [UR8], [UR4]\nSYNCS.ARRIVE.TRANS64 RZ, [R12+URZ], R7\nLDS R0, [R1]\nEXIT"
+    assert _awaited(graph_of(text, arch="sm_90"), 1) == []
+
+
+@pytest.mark.parametrize(("blocks", "found"), [(63, True), (64, False)])
+def test_what_is_read_next_is_looked_for_in_64_blocks(blocks: int, found: bool) -> None:
+    lines = [f"b{at}: @P0 BRA b{at + 1}" for at in range(blocks)]
+    assert _reads_next(graph_of("\n".join([*lines, f"b{blocks}: LDS R4, [R5]", "EXIT"])), 0) is found
+
+
 @pytest.mark.parametrize(("issues", "copies"), [((1, 0), [0]), ((0, 1), [1]), ((0, 0), [0, 1])])
 def test_copies_that_ran_are_waited_for(issues: tuple[int, int], copies: list[int]) -> None:
     text = "UTMALDG.2D [UR8], [UR4]\nLDGSTS.E [R8], [R2.64]\n" + TRIAL.split("\n", 2)[2]
@@ -131,6 +142,7 @@ def test_copies_that_ran_are_waited_for(issues: tuple[int, int], copies: list[in
 def test_shared_memory_is_read_next_behind_branches_too() -> None:
     text = "MOV R0, R1\n@P0 BRA other\nMOV R2, R3\nother: LDS R4, [R5]\nEXIT"
     assert [_reads_next(graph_of(text), at) for at in range(5)] == [True, True, True, False, False]
+    assert _reads_next(graph_of("MOV R0, R1\nLDS R4, [R5]\nMOV R0, R1\nEXIT"), 0)
     around = "top: MOV R0, R1\n@P0 BRA top\nEXIT"
     assert not _reads_next(graph_of(around), 0)
 
@@ -155,12 +167,37 @@ def test_without_a_wait_a_load_is_a_source_until_its_longest_latency(cycles: int
     use = len(text.splitlines()) - 1
     result = blame_text(text, {(use, "long_scoreboard"): 7})
     assert set(blamed(result, "long_scoreboard")) == ({0} if kept else set())
-    if not kept:
+    if kept:
+        assert [row.distance for row in rows(result)] == [use]
+    else:
         edge = edge_of(result, 0, use)
         assert (edge.pruned_by, edge.prune_detail) == (
             PruneRule.LATENCY,
             "every path is longer than its latency, 1100",
         )
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("LDG.E R0, [R2.64] | W0", "short_scoreboard"),
+        ("LDS R0, [R2] | W0", "long_scoreboard"),
+        ("FADD R0, R2, R3", "short_scoreboard"),
+    ],
+)
+def test_without_a_wait_only_what_the_reason_allows_is_a_source(source: str, reason: str) -> None:
+    assert blamed(blame_text(f"{source}\nFADD R6, R0, R1\nEXIT", {(1, reason): 7}), reason) == {}
+
+
+def test_an_operation_of_unknown_latency_may_always_be_running() -> None:
+    between = "\n".join(["MOV R9, R8 | S15"] * 100)
+    text = f"NONESUCH R0, [R2] | W0\n{between}\nLDG.E R1, [R2.64] | W0\nFADD R6, R0, R1 | ?0"
+    assert edge_of(blame_text(text, {(102, "long_scoreboard"): 900}), 0, 102).pruned_by is None
+
+
+def test_who_stands_behind_a_depbar_waits_for_what_it_waits_for() -> None:
+    text = "LDGSTS.E [R8], [R2.64] | R1\nLDGDEPBAR | W0\nDEPBAR.LE SB0, 0x0\nFADD R6, R4, R7\nEXIT"
+    assert set(blamed(blame_text(text, {(3, "long_scoreboard"): 30}), "long_scoreboard")) == {0}
 
 
 def test_without_a_wait_the_reader_before_is_named() -> None:

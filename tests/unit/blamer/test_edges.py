@@ -62,7 +62,9 @@ def test_a_barrier_stall_tells_how_far_away_its_cause_is() -> None:
     assert [row.distance for row in rows(result) if row.reason == "barrier"] == [3]
 
 
-@pytest.mark.parametrize(("stalls", "shares"), [((2, 4), (25, 75)), ((3, 3), (50, 50)), ((1, 2), (50, 50))])
+@pytest.mark.parametrize(
+    ("stalls", "shares"), [((2, 4), (25, 75)), ((3, 3), (50, 50)), ((1, 2), (50, 50)), ((1, 3), (33, 67))]
+)
 def test_what_ways_into_a_use_share_is_by_the_cycles_that_they_wait(
     stalls: tuple[int, int], shares: tuple[int, int]
 ) -> None:

@@ -21,11 +21,11 @@ LOOP = """
     """
 
 
-def _stores(graph: FunctionGraph, use: int, *, limit: int = 64, blocks: int = 512) -> list[int]:
+def _stores(graph: FunctionGraph, use: int, *, end: int | None = None, blocks: int = 512) -> list[int]:
     def take(index: int) -> bool:
         return graph.instructions[index].opcode == "STG"
 
-    return backwards(graph, use, take=take, stop=lambda _: False, limit=limit, blocks=blocks)[0]
+    return backwards(graph, use, take=take, stop=lambda index: index == end, blocks=blocks)[0]
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,13 @@ def test_distances_are_the_longest_way_and_known_ones_stay() -> None:
     assert known.distance == 77
 
 
+def test_the_distance_of_two_blocks_leaves_out_what_lies_between_them_by_address_alone() -> None:
+    graph = graph_of("@P0 BRA other\nMOV R0, R1\nBRA join\nother: MOV R0, R2\njoin: MOV R3, R0\nEXIT")
+    edges = [Edge(0, 4, DependencyKind.REGISTER, ()), Edge(1, 4, DependencyKind.REGISTER, ())]
+    graph.measure(edges)
+    assert [edge.distance for edge in edges] == [3, 2]
+
+
 def test_only_the_first_rule_that_cuts_an_edge_is_noted() -> None:
     edge = Edge(0, 1, DependencyKind.REGISTER, ())
     edge.cut(PruneRule.REASON, "first")
@@ -135,12 +142,18 @@ def test_an_edge_says_what_links_its_ends(text: str, kind: DependencyKind, regis
     assert [register_name(register) for register in edge.registers] == registers
 
 
+def test_the_scoreboard_of_a_group_is_no_register() -> None:
+    text = "HGMMA.64x8x16.F32 R24, gdesc[UR4], R24, gsb0\nWARPGROUP.DEPBAR.LE gsb0, 0x0\nEXIT"
+    edge = Candidates(graph_of(text, waiting=[1], arch="sm_90"), 1).edge(0)
+    assert (edge.kind, edge.registers) == (DependencyKind.BARRIER, ())
+
+
 STORES = "STG.E [R2.64], R0\nSTG.E [R2.64], R1\nMOV R5, R6\nSTG.E [R2.64], R2\nEXIT"
 
 
-def test_the_nearest_are_taken_first_and_no_more_than_asked_for() -> None:
+def test_the_nearest_are_taken_first_and_no_more_than_64() -> None:
     assert _stores(graph_of(STORES), 4) == [3, 1, 0]
-    assert _stores(graph_of(STORES), 4, limit=2) == [3, 1]
+    assert _stores(graph_of("STG.E [R2.64], R0\n" * 66), 65) == [*range(64, 0, -1)]
     assert _stores(graph_of(STORES), 3) == [1, 0]  # itself is not looked at
 
 
@@ -154,7 +167,13 @@ def test_a_loop_is_gone_around_once_up_to_where_the_walk_began() -> None:
     text = "top: STG.E [R2.64], R0\nFADD R1, R2, R3\nSTG.E [R2.64], R4\n@P0 BRA top\nEXIT"
     graph = graph_of(text)
     assert _stores(graph, 1) == [0, 2]
-    _, passed = backwards(graph, 1, take=lambda _: False, stop=lambda _: False, limit=1)
+    _, passed = backwards(graph, 1, take=lambda _: False, stop=lambda _: False)
     assert passed == [(0, 1), (1, 4)]
-    _, passed = backwards(graph, 1, take=lambda _: False, stop=lambda index: index == 2, limit=1)
+    _, passed = backwards(graph, 1, take=lambda _: False, stop=lambda index: index == 2)
     assert passed == [(0, 1), (3, 4)]
+
+
+def test_behind_what_stops_a_way_nothing_is_taken() -> None:
+    text = "STG.E [R2.64], R0\n@P0 BRA next\nnext: STG.E [R2.64], R1\nMOV R5, R6\nSTG.E [R2.64], R2\nEXIT"
+    assert _stores(graph_of(text), 5, end=3) == [4]
+    assert _stores(graph_of(text), 5, end=1) == [4, 2]

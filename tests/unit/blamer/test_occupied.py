@@ -23,6 +23,8 @@ CODE = """
 SECTORS = "memory_l2_theoretical_sectors_global"
 TAGS = "memory_l1_tag_requests_global"
 L1 = "l1tex__throughput.avg.pct_of_peak_sustained_active"
+WAVEFRONTS = "memory_l1_wavefronts_shared"
+DRAM = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
 L2 = "lts__throughput.avg.pct_of_peak_sustained_elapsed"
 
 
@@ -63,6 +65,19 @@ def test_where_l2_is_busier_than_l1_sectors_count_alone() -> None:
     assert _passes(counted, metrics={L1: 60.0, L2: 40.0})[1] == 30
 
 
+def test_the_busier_of_l2_and_dram_counts() -> None:
+    counted = {SECTORS: {"load": 8}, TAGS: {"load": 30}}
+    assert _passes(counted, metrics={L1: 50.0, L2: 20.0, DRAM: 60.0})[1] == 2
+    assert _passes(counted, metrics={L1: 50.0, L2: 50.0, DRAM: 20.0})[1] == 30
+
+
+def test_where_nothing_was_counted_the_code_tells() -> None:
+    atomic, _, shared, special, double, *_ = _passes(
+        {SECTORS: {"atomic": 1}, TAGS: {"load": 1}, WAVEFRONTS: {"shared": 1}}
+    )
+    assert (atomic, shared, special, double) == (320, 1, 20, 160)
+
+
 @pytest.mark.parametrize(("threads", "expected"), [(320, 10), (80, 10), (81, 81)])
 def test_threads_that_add_to_one_word_are_served_one_by_one(threads: int, expected: float) -> None:
     """Ten sectors have eighty words; a load's threads may share theirs."""
@@ -73,4 +88,4 @@ def test_threads_that_add_to_one_word_are_served_one_by_one(threads: int, expect
 
 
 def test_shared_memory_takes_its_wavefronts() -> None:
-    assert _passes({"memory_l1_wavefronts_shared": {"shared": 75}})[2] == 75
+    assert _passes({WAVEFRONTS: {"shared": 75}})[2] == 75

@@ -98,6 +98,7 @@ def test_others_stay_and_each_sample_is_told_by_its_own_place() -> None:
         (99, "memory_dependency"): (4, 4),  # where no code is
     }
     kernel = refined(program, profile_of(samples))
+    assert kernel.samples.section.tolist() == [0] * 5
     found = {
         (int(pc) // 16, kernel.reasons[reason].name): (int(total), int(latency))
         for pc, reason, total, latency in zip(
@@ -115,6 +116,13 @@ def test_others_stay_and_each_sample_is_told_by_its_own_place() -> None:
         (STG, "selected"): (5, 0),
         (99, "memory_dependency"): (4, 4),
     }
+
+
+def test_what_was_not_searched_whole_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpadvisor.analyzer.scoreboards._MAX_VISITS", 1)
+    profile = profile_of({(AFTER_LDG, "memory_dependency"): 6})
+    text = "top: LDG.E R0, [R2.64] | W0\nMOV R5, R6\nFADD R1, R0, R1 | ?0\n@P1 BRA top | S5\nEXIT"
+    assert refined(program_of(function_of(text)), profile).reasons == profile.reasons
 
 
 def test_a_profile_of_today_is_left_alone() -> None:

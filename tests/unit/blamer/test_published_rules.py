@@ -167,6 +167,43 @@ def test_opcode_rule(line: str, observed: StallClass, kept: bool) -> None:
     assert (opcode_rule(assemble(line)[0], {observed}, PAPER) is None) is kept
 
 
+@pytest.mark.parametrize(("count", "kept"), [(6, True), (7, False)])
+def test_fixed_latency_of_the_paper_is_the_longest(count: int, kept: bool) -> None:
+    text = f"FADD R0, R1, R2\n{between(count)}\nFMUL R3, R0, R4"
+    assert (
+        edge_of(blame_text(text, {(count + 1, "wait"): 8}, rules=PAPER), 0, count + 1).pruned_by is None
+    ) is kept
+
+
+@pytest.mark.parametrize(("count", "kept"), [(6, True), (7, False)])
+def test_shared_memory_has_its_own_bound_in_the_code(count: int, kept: bool) -> None:
+    text = f"LDS R0, [R2] | W0\n{between(count, 'MOV R20, R21 | S14')}\nFMUL R3, R0, R4 | ?0"
+    edge = edge_of(blame_text(text, {(count + 1, "short_scoreboard"): 8}, rules=GPA2021), 0, count + 1)
+    assert edge.pruned_by is (None if kept else PruneRule.LATENCY)
+
+
+def test_the_barrier_rule_is_the_codes_alone() -> None:
+    text, samples = "LDG.E R0, [R2.64] | W0 R1\nFMUL R3, R0, R4 | ?2", {(1, "long_scoreboard"): 8}
+    cut = edge_of(blame_text(text, samples, rules=GPA2021), 0, 1)
+    assert (cut.pruned_by, cut.prune_detail) == (
+        PruneRule.BARRIER,
+        "the use waits on neither SB0 nor SB1 of the def",
+    )
+    assert edge_of(blame_text(text, samples, rules=PAPER), 0, 1).pruned_by is None
+
+
+def test_a_partial_wait_is_for_what_its_scoreboard_counts() -> None:
+    text = """
+        LDGSTS.E [R8], [R2.64] | R1
+        LDGDEPBAR | W0
+        LDG.E R4, [R2.64] | W2
+        DEPBAR.LE SB0, 0x0
+        EXIT
+        """
+    result = blame_text(text, {(3, "long_scoreboard"): 30}, rules=PAPER)
+    assert {edge.def_index for edge in result.edges} == {0, 1}
+
+
 def test_memory_leftovers_are_unattributed_and_execution_leftovers_stay_on_the_use_in_the_code() -> None:
     samples = {(0, "long_scoreboard"): 6, (0, "wait"): 4}
     code = blame_text("MOV R0, R1", samples, rules=GPA2021)

@@ -76,13 +76,15 @@ def _fillers(samples: Mapping[int, int], use: int, issues: Sequence[int], text: 
 
 @pytest.mark.parametrize(("turns", "fillers"), [(4, {0, 3}), (3, {0, 1, 3})])
 def test_a_loop_of_four_turns_is_a_place_of_its_own(turns: int, fillers: set[int]) -> None:
-    issues = [10, 10 * turns, 10 * turns, 10, 10]
+    issues = [10, 10 * turns, 10 * turns, 10, 7]
     assert _fillers({0: 100}, 0, issues) == fillers
     assert _fillers({0: 100}, 1, issues) == ({1} if turns == 4 else fillers)
 
 
 def test_a_loop_whose_entry_was_never_seen_is_a_place_of_its_own() -> None:
     assert _fillers({0: 100}, 0, [0, 10, 10, 10, 10]) == {3}
+    entry = "top: LDG.E R0, [R2.64]\n@P0 BRA top\nLDG.E R1, [R4.64]\nEXIT"
+    assert _fillers({2: 100}, 2, [3, 3, 3, 3], entry) == {2}
 
 
 @pytest.mark.parametrize(("inside", "fillers"), [(5, {0, 1, 3}), (4, {0, 3})])
@@ -151,6 +153,21 @@ def test_what_goes_through_which_queue(use: int, stall_class: StallClass, filler
     assert {source.edge.definition for source in found.sources} == fillers
     assert all(source.edge.alive for source in found.sources)
     assert {(source.distance, source.weight) for source in found.sources} <= {(1, 1.0)}
+
+
+def test_each_pipe_that_waits_in_a_queue_has_its_own_fillers() -> None:
+    queues = Queues(graph_of(MIXED), {StallClass.MEMORY_THROTTLE: {0: 5, 9: 5}})
+    fillers = [
+        {source.edge.definition for source in queues.found(use, StallClass.MEMORY_THROTTLE).sources}
+        for use in (0, 9, 0)
+    ]
+    assert fillers == [{0, 9}, {9}, {0, 9}]
+
+
+def test_a_constant_that_comes_at_once_goes_through_no_queue() -> None:
+    text = "LDS R1, [R4]\nULDC UR4, c[0x0][0x118]\nEXIT"
+    found = Queues(graph_of(text), {}).found(0, StallClass.SHARED_THROTTLE)
+    assert {source.edge.definition for source in found.sources} == {0}
 
 
 def test_nothing_known_leaves_the_wait_to_itself() -> None:

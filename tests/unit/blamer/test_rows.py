@@ -65,11 +65,23 @@ def test_edges_and_rows_are_of_their_function() -> None:
     assert [edge.function for edge in result.edges] == [0, 1]
 
 
+def test_the_coverage_is_of_the_sampled_nodes_of_each_function() -> None:
+    first = function_of(TWO_LOADS)
+    second = function_of("MOV R0, R1\nMOV R2, R3\nEXIT", number=1, start=4, kind=FunctionKind.DEVICE)
+    samples = {(2, "long_scoreboard"): 5, (4, "selected"): 1, (5, "selected"): 1, (6, "wait"): 2}
+    program = program_of(first, second)
+    found = blame(program, profile_of(samples), model()).coverage
+    assert (found.before, found.after) == (5 / 6, 1)
+    by_the_code = blame(program, profile_of(samples), model(), GPA2021).coverage
+    assert (by_the_code.before, by_the_code.after) == (5 / 6, 5 / 6)
+
+
 def test_a_node_is_single_with_one_edge_of_a_kind() -> None:
     """Of memory and of execution one each may come in."""
     links = [(4, [0, 1, 2], [0, 2]), (5, [0], [0]), (5, [1], [])]
     assert coverage([4, 5, 9], links, lambda definition: definition < 2) == (6, 4, 6)
     assert coverage([4], [(4, [2, 3], [2, 3])], lambda definition: definition < 2) == (3, 2, 2)
+    assert coverage([], [(4, [0], [0])], lambda _: True) == (2, 2, 2)
     assert coverage([4], [(4, [0, 0], [0])], lambda _: True) == (2, 1, 2)
 
 

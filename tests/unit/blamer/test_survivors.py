@@ -108,5 +108,29 @@ def test_of_several_registers_the_longest_path_counts_and_a_barrier_has_no_reade
     assert surviving_paths(graph, edge, (R0,), ANY) == SurvivingPaths(exists=False, reader=0x10)
 
 
+def test_three_paths_of_one_cost_count_each() -> None:
+    branches = [f"@P{at} BRA b{at}\nMOV R6, R7\nb{at}: MOV R8, R9" for at in range(3)]
+    text = "\n".join(["LDG.E R0, [R2.64]", *branches, "FMUL R3, R0, R4", "EXIT"])
+    assert (_paths(text, 0, 10).average, _paths(text, 0, 10).longest) == (8.5, 10)
+
+
+def test_each_register_has_its_own_paths() -> None:
+    r1 = register(RegisterFile.GPR, 1)
+    graph = graph_of(DIAMOND.replace("R6, R8", "R6, R1"))
+    edge = Edge(0, 4, DependencyKind.REGISTER, (R0, r1))
+    found = surviving_paths(graph, edge, (R0, r1), ANY)
+    assert (found.average, found.longest) == ((3 + 2) / 2, 4)
+    read = graph_of("LDG.E R0, [R2.64]\nMOV R9, R1\nFMUL R3, R0, R4\nEXIT")
+    edge = Edge(0, 2, DependencyKind.REGISTER, (R0, r1))
+    assert surviving_paths(read, edge, (R0, r1), replace(ANY, budget=1)).reader == 0x10
+
+
+@pytest.mark.parametrize(("blocks", "found"), [(1024, True), (1025, False)])
+def test_a_path_is_looked_for_over_1024_blocks(blocks: int, found: bool) -> None:
+    lines = [f"b{at}: @P0 BRA b{at + 1}" for at in range(blocks)]
+    text = "\n".join(["LDG.E R0, [R2.64]", *lines, f"b{blocks}: FMUL R3, R0, R4", "EXIT"])
+    assert _paths(text, 0, blocks + 1, replace(ANY, budget=9999)).exists is found
+
+
 def test_a_def_that_is_on_no_path_has_none() -> None:
     assert _paths("FMUL R3, R0, R4\nLDG.E R0, [R2.64]\nEXIT", 1, 0) == SurvivingPaths(exists=False)

@@ -95,9 +95,25 @@ def test_of_the_waiting_behind_a_barrier_its_own_latency_is_its_share(waited: fl
     expected = {0: (1 - own) / 4, 1: 3 * (1 - own) / 4} | ({3: own} if own else {})
     assert weights == pytest.approx(expected)
     assert {(source.distance, source.dependency_class) for source in found.sources} == {(1, SYNC)}
+    assert all(source.edge.alive for source in found.sources)
     assert {source.edge.definition: source.edge.distance for source in found.sources} == {
         at: 4 - at for at in expected
     }
+
+
+def test_a_barrier_that_nobody_is_late_at_has_all_of_it() -> None:
+    found = synchronization_stall(graph_of(STRAIGHT, [80] * 6), 4, 7, {}, 64000, warpgroup=False).found[7]
+    assert [(source.edge.definition, source.weight) for source in found.sources] == [(3, 1)]
+
+
+def test_what_lies_farther_by_the_way_comes_earlier_wherever_it_stands() -> None:
+    text = "BRA far\nnear: MOV R0, R1\nBAR.SYNC 0x0\nEXIT\nfar: MOV R2, R3\nBRA near"
+    assert slow_side(graph_of(text), 2, {1: [(1, 10)], 4: [(4, 10)]}) == {4: 50, 1: 150}
+
+
+def test_exactly_a_twentieth_is_named() -> None:
+    # 1 * 1 / 2 of ten, the barrier's own aside: 1 * (1 + 8 + 1 / 2) is the other.
+    assert slow_side(graph_of(STRAIGHT), 3, {0: [(0, 1)], 1: [(3, 8)], 2: [(2, 1)]}) == {0: 0.5, 2: 9.5}
 
 
 def test_at_the_barrier_itself_the_slow_side_has_it_all() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.blame_rows import graph_of
 
 from gpadvisor.analyzer.scoreboards import Link
-from gpadvisor.blamer.completion import _ends_wait, _in_order, _queue, _together, waiting_weights
+from gpadvisor.blamer.completion import _bounds, _ends_wait, _in_order, _queue, _together, waiting_weights
 from gpadvisor.blamer.graph import Edge, FunctionGraph
 from gpadvisor.model.blame import DependencyKind
 from gpadvisor.model.instruction import InOrderQueue, Pipe
@@ -51,7 +51,7 @@ def test_who_is_rarely_there_rarely_ends_the_wait_of_the_other() -> None:
 
 def _pairs(graph: FunctionGraph, *definitions: int, use: int) -> list[list[float]]:
     issues = np.array([float(graph.issues[one]) for one in definitions])
-    found: list[list[float]] = _together(graph, _edges(use, *definitions), issues).tolist()
+    found: list[list[float]] = _together(graph, _edges(use, *definitions), use, issues).tolist()
     return found
 
 
@@ -59,6 +59,28 @@ def test_of_two_blocks_one_before_the_other_both_are_outstanding_as_often_as_the
     text = "LDS R0, [R8]\n@P0 BRA join\nLDS R1, [R9]\njoin: FADD R4, R0, R5\nEXIT"
     assert _pairs(graph_of(text, [100, 100, 25, 100, 100]), 0, 2, use=3) == [[1, 0.25], [1, 1]]
     assert _pairs(graph_of(text), 0, 1, use=3) == [[1, 1], [1, 1]]
+
+
+def test_the_ways_between_two_operations_may_have_blocks_of_their_own() -> None:
+    text = "LDS R0, [R8]\n@P0 BRA on\nMOV R6, R7\non: @P1 BRA join\nLDS R1, [R9]\njoin: FADD R4, R0, R5\nEXIT"
+    assert _pairs(graph_of(text), 0, 4, use=5) == [[1, 1], [1, 1]]
+
+
+@pytest.mark.parametrize(("blocks", "together"), [(127, 1), (128, 0)])
+def test_a_way_is_followed_over_128_blocks(blocks: int, together: float) -> None:
+    lines = [f"b{at}: @P0 BRA b{at + 1}" for at in range(blocks)]
+    text = "\n".join(
+        ["LDS R0, [R8]", "@P0 BRA b0", *lines, f"b{blocks}: LDS R1, [R9]", "@P0 BRA use", "use: EXIT"]
+    )
+    assert _pairs(graph_of(text), 0, 2 + blocks, use=4 + blocks) == [[1, together], [together, 1]]
+
+
+@pytest.mark.parametrize("line", ["HFMA2.MMA R0, R2, R3, R4", "HMMA.16816.F16 R0, R2, R4, R6"])
+def test_what_takes_the_same_time_always_is_a_cycle_off_at_most(line: str) -> None:
+    graph = graph_of(f"{line}\nEXIT")
+    (edge,) = _edges(1, 0)
+    least, most = _bounds(graph, edge)
+    assert most - least == 1
 
 
 def test_two_sides_of_a_branch_are_never_outstanding_together() -> None:
