@@ -115,8 +115,7 @@ class FunctionGraph:
     def _fixed_cycles(self, index: int) -> tuple[int, int]:
         """The bounds of a fixed latency; zeros where it is not known, or variable."""
         instruction = self.instructions[index]
-        variable = instruction.info.variable_latency or instruction.control.write_barrier is not None
-        latency = None if variable else self.latency(index)
+        latency = None if instruction.info.variable_latency else self.latency(index)
         return (0, 0) if latency is None else (latency.min_cycles, latency.max_cycles)
 
     def bound_cycles(self, index: int) -> int | None:

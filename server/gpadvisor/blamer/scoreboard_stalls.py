@@ -152,10 +152,9 @@ def _explain(
     scoreboards = bool(observed & {StallClass.MEMORY, StallClass.EXECUTION})
     for edge in edges:
         source = graph.instructions[edge.definition]
-        fixed = not source.info.variable_latency and source.control.write_barrier is None
         if edge.links:
             edge.cut(PruneRule.REASON, "the use has no scoreboard stall")
-        elif not fixed:
+        elif source.info.variable_latency:
             if scoreboards:
                 edge.cut(PruneRule.BARRIER, barrier_rule(source, instruction))
             else:

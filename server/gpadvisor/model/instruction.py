@@ -169,7 +169,7 @@ class OpcodeInfo:
     opclass: OpcodeClass
     pipe: Pipe
     space: MemorySpace | None  # of loads, stores, atomics, reductions, async copies
-    variable_latency: bool  # may set a write barrier
+    variable_latency: bool  # may set a write barrier; each instruction that does has it
     queue: InOrderQueue | None
     known: bool  # False: a conservative model, and an UNKNOWN_OPCODE problem was reported
 

@@ -62,6 +62,13 @@ def test_a_barrier_stall_tells_how_far_away_its_cause_is() -> None:
     assert [row.distance for row in rows(result) if row.reason == "barrier"] == [3]
 
 
+def test_what_instructions_take_by_themselves_before_a_barrier_counts_beside_waits() -> None:
+    text = "LDG.E R0, [R2.64] | W0\nFADD R1, R0, R4 | ?0\nMOV R5, R6\nBAR.SYNC 0x0 | S5\nEXIT"
+    samples = {(1, "long_scoreboard"): 100, (2, "selected"): 60, (2, "not_selected"): 40, (3, "barrier"): 400}
+    found = blamed(blame_text(text, samples), "barrier")
+    assert found == {0: ("synchronization", 100), 2: ("synchronization", 300)}
+
+
 @pytest.mark.parametrize(
     ("stalls", "shares"), [((2, 4), (25, 75)), ((3, 3), (50, 50)), ((1, 2), (50, 50)), ((1, 3), (33, 67))]
 )

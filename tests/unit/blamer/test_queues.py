@@ -14,10 +14,11 @@ from gpadvisor.model.blame import DependencyClass, Role
 from gpadvisor.model.stalls import StallClass
 
 
-def test_the_nearest_stand_for_all_that_are_light() -> None:
-    found = _Fillers(range(200), np.ones(200)).near(100)
+@pytest.mark.parametrize("passes", [1, 3])
+def test_the_nearest_stand_for_all_that_are_light(passes: float) -> None:
+    found = _Fillers(range(200), np.full(200, passes)).near(100)
     assert [at for at, _ in found] == [*range(100 - _MAX_FILLERS // 2, 100 + _MAX_FILLERS // 2)]
-    assert sum(weight for _, weight in found) == pytest.approx(200)
+    assert sum(weight for _, weight in found) == pytest.approx(200 * passes)
 
 
 @pytest.mark.parametrize(("use", "first"), [(0, 0), (199, 200 - _MAX_FILLERS)])
@@ -153,6 +154,8 @@ def test_what_goes_through_which_queue(use: int, stall_class: StallClass, filler
     assert {source.edge.definition for source in found.sources} == fillers
     assert all(source.edge.alive for source in found.sources)
     assert {(source.distance, source.weight) for source in found.sources} <= {(1, 1.0)}
+    behind = [source.edge for source in found.sources if source.edge.definition < use]
+    assert [edge.distance for edge in behind] == [use - edge.definition for edge in behind]
 
 
 def test_each_pipe_that_waits_in_a_queue_has_its_own_fillers() -> None:
