@@ -29,7 +29,7 @@ from gpadvisor.pipeline.snapshots import import_profile
 from gpadvisor.report.text import render_text
 from gpadvisor.toolchain.compile import compile_source
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.usefixtures("reads_here")]
 
 KERNEL = KERNELS["thermal_stencil"]
 TEXT = KERNEL.source().read_text(encoding="utf-8")

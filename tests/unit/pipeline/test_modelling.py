@@ -20,7 +20,7 @@ from gpadvisor.pipeline.settings import Settings
 from gpadvisor.pipeline.sources.launches import SourceLaunch, launch_of
 from gpadvisor.store.load import load_profile
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.usefixtures("reads_here")]
 
 _BOUNDED = """
 extern "C" __global__ void __launch_bounds__(128) small(float* x) { x[threadIdx.x] += 1.0f; }

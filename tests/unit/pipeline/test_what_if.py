@@ -24,7 +24,7 @@ from gpadvisor.pipeline.sources.local import MAX_SOURCE_BYTES
 from gpadvisor.pipeline.what_if import launch_as, reads_block_size
 from gpadvisor.simulator import SimulationConfig
 
-pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm]
+pytestmark = [pytest.mark.toolkit, pytest.mark.nvdisasm, pytest.mark.usefixtures("reads_here")]
 
 _TILES = """
 extern "C" __global__ void k(const float* m, float* a, int size) {
