@@ -2,8 +2,9 @@
 """Estimate quality: what the advice for a kernel promises beside what the simulator makes of the cure.
 
 Run as ``python -m tests.validation.estimates [--arch sm_80 ...]``. For each pair of ``fixtures/kernels`` the
-range of the planted optimizer comes from the modelled profile of *before* (of the first seed alone, as a user
-has it); the speedup is the duration of *before* over that of *after*, the geometric mean over the seeds.
+range of the planted optimizer comes, by its equation, from the modelled profile of *before* (of the first
+seed alone, as a user has it); the speedup is the duration of *before* over that of *after*, the geometric
+mean over the seeds. Hits go by address, as they do in ``advise --model``.
 Finished pairs are kept under ``build/validation``, so that a run which was stopped goes on where it was.
 Where archives of the capture kit lie in ``fixtures/captures``, what a GPU made of the cure stands beside it.
 """
@@ -20,9 +21,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from tests.kernels import KERNELS, Kernel, Which, compile_kernel
-from tests.simulations import fixture_config, program_of
-from tests.validation.blame import HELD_BACK, TUNING, Setting, split
+from tests.kernels import KERNELS, Kernel, compile_kernel
+from tests.simulations import program_of, run_fixture
 from tests.validation.captures import Measured, measured_speedups
 from tests.validation.finished import finished
 
@@ -34,7 +34,7 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import KernelAdvice
 from gpadvisor.model.profile import Evidence
 from gpadvisor.rules import OPTIMIZERS
-from gpadvisor.simulator import Simulation, simulate
+from gpadvisor.simulator import Simulation
 
 SEEDS: Final = 3
 LOW_EXPECTED: Final = 1.05
@@ -93,13 +93,6 @@ TABLE_III: Final = Anchor(
 )
 
 
-def simulated(name: str, which: Which, arch: str, setting: Setting, seed: int) -> Simulation:
-    """One version of a kernel on the simulator."""
-    config = fixture_config(name, which, seed=seed, l1_hit_rate=setting.l1, l2_hit_rate=setting.l2)
-    program = program_of(compile_kernel(name, which, arch))
-    return simulate(program, KERNELS[name].entry, machine.load(arch), config)
-
-
 def advice_of(kernel: Kernel, arch: str, simulation: Simulation) -> KernelAdvice:
     """Everything the engine says about the modelled profile of *before*."""
     program, table = program_of(compile_kernel(kernel.name, "before", arch)), machine.load(arch)
@@ -116,12 +109,12 @@ def advice_of(kernel: Kernel, arch: str, simulation: Simulation) -> KernelAdvice
     return advise_kernel(context, OPTIMIZERS, top=None, limits=NO_THRESHOLDS)
 
 
-def pair_of(name: str, arch: str, setting: Setting, seeds: int = SEEDS) -> Pair:
+def pair_of(name: str, arch: str, seeds: int = SEEDS) -> Pair:
     """Simulate both versions and put the promise beside the result."""
     kernel = KERNELS[name]
     speedups, first = [], None
-    for seed in range(setting.seed, setting.seed + seeds):
-        before, after = (simulated(name, which, arch, setting, seed) for which in ("before", "after"))
+    for seed in range(1, seeds + 1):
+        before, after = (run_fixture(name, which, arch, seed=seed) for which in ("before", "after"))
         if before.duration_seconds is None or after.duration_seconds is None:
             raise RuntimeError(f"{name} for {arch} does not end within the simulator's limits")
         speedups.append(before.duration_seconds / after.duration_seconds)
@@ -158,7 +151,6 @@ def pair_of(name: str, arch: str, setting: Setting, seeds: int = SEEDS) -> Pair:
 def pairs(
     names: Sequence[str],
     archs: Sequence[str],
-    setting: Setting,
     measured: Mapping[tuple[str, str], Measured] = MappingProxyType({}),
 ) -> list[Pair]:
     """All pairs, with a line of progress for each."""
@@ -166,15 +158,15 @@ def pairs(
     found = []
     for at, (name, arch) in enumerate(wanted, 1):
         sys.stderr.write(f"estimates: {at} of {len(wanted)}, {name} for {arch}\n")
-        make: Callable[[], dict[str, Any]] = partial(_row, name, arch, setting)
-        row = Pair(**finished("estimate", (name, arch, asdict(setting), SEEDS), name, make))
+        make: Callable[[], dict[str, Any]] = partial(_row, name, arch)
+        row = Pair(**finished("estimate", (name, arch, SEEDS), name, make))
         on_gpu = measured.get((name, arch))
         found.append(row if on_gpu is None else replace(row, measured=on_gpu.speedup))
     return found
 
 
-def _row(name: str, arch: str, setting: Setting) -> dict[str, Any]:
-    return asdict(pair_of(name, arch, setting))
+def _row(name: str, arch: str) -> dict[str, Any]:
+    return asdict(pair_of(name, arch))
 
 
 # ---- figures ----
@@ -321,20 +313,8 @@ def main() -> None:
     parser.add_argument("--arch", nargs="+", default=list(usual))
     parser.add_argument("--kernel", nargs="+", default=list(KERNELS))
     options = parser.parse_args()
-    building, held = split(list(KERNELS))
-    everything: list[Pair] = []
-    for title, group, setting in (
-        ("pairs for building, settings for building", building, TUNING),
-        ("pairs held back, settings for building", held, TUNING),
-        ("pairs held back, settings held back", held, HELD_BACK),
-    ):
-        rows = pairs([name for name in options.kernel if name in group], options.arch, setting, measured)
-        if rows:
-            sys.stdout.write(report(f"{title} ({', '.join(options.arch)})", rows) + "\n")
-        everything += rows if setting is TUNING else ()
-    own = [row for row in everything if not row.trap]
-    if own:
-        sys.stdout.write("\n".join(["## all pairs, settings for building", "", *_sums(figures(own)), ""]))
+    rows = pairs(options.kernel, options.arch, measured)
+    sys.stdout.write(report(", ".join(options.arch), rows))
     sys.stdout.write(f"\nGPA: {TABLE_III.title}\n")
 
 

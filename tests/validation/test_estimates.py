@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from tests.fixtures.test_traps import TRAPS
 from tests.kernels import KERNELS
-from tests.validation.blame import TUNING
 from tests.validation.estimates import LOW_EXPECTED, Pair, figures, pair_of, report
 
 from gpadvisor.cli import main
@@ -65,7 +64,7 @@ OTHERWISE = {
 @pytest.mark.nvdisasm
 @pytest.mark.parametrize("name", sorted(TRAPS.keys() - OTHERWISE))
 def test_a_trap_is_not_advised_or_little_is_expected_of_it(name: str) -> None:
-    found = pair_of(name, "sm_80", TUNING, seeds=1)
+    found = pair_of(name, "sm_80", seeds=1)
     assert found.reason
     assert not found.advised or found.expected <= LOW_EXPECTED
     assert found.achieved < 1.1
@@ -74,7 +73,7 @@ def test_a_trap_is_not_advised_or_little_is_expected_of_it(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.nvdisasm
 def test_the_trap_of_wide_accesses_is_not_advised() -> None:
-    assert not pair_of("scale_stream", "sm_80", TUNING, seeds=1).advised
+    assert not pair_of("scale_stream", "sm_80", seeds=1).advised
 
 
 @pytest.mark.slow
@@ -83,7 +82,7 @@ def test_more_blocks_of_a_kernel_that_loops_by_the_grid_gain_where_halved_ones_d
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Less than is expected, as on an H100 (1.34x of 2.2x): with more warps on an SM their rows leave L1."""
-    found = pair_of("row_softmax", "sm_80", TUNING, seeds=1)
+    found = pair_of("row_softmax", "sm_80", seeds=1)
     assert found.achieved == pytest.approx(1.0, abs=0.05)  # halved blocks
     source = KERNELS["row_softmax"].source()
     monkeypatch.chdir(source.parents[2])  # where its launch is stated

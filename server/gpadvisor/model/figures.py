@@ -90,3 +90,13 @@ def won(estimate: Estimate | None, evidence: Evidence) -> str:
     if estimate is not None:
         return gain(estimate)
     return "code only" if evidence is Evidence.STATIC else "no gain known"
+
+
+def explains(share: float, estimate: Estimate | None) -> bool:
+    """Whether a share of the samples stands for at least half of a gain, as logarithms (GPA Eq. 2).
+
+    Else the gain is of a full unit that has less to do, and the share beside it would look like a mistake.
+    """
+    if estimate is None or not estimate.expected > 1 or share >= 1:
+        return True
+    return -2 * math.log(1 - share) >= math.log(estimate.expected)

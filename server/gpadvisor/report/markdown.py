@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gpadvisor.model.advice import Advice, CodeRef, Hotspot, KernelAdvice, Suggestion
-from gpadvisor.model.figures import factor, gain, percent, won
+from gpadvisor.model.figures import explains, factor, gain, percent, won
 from gpadvisor.model.problem import Problem
 from gpadvisor.model.profile import Evidence
 from gpadvisor.report.caveats import caveats
@@ -181,7 +181,8 @@ def _stalls(kernel: KernelAdvice) -> str:
 
 def _suggestion(page: Page, kernel: KernelAdvice, suggestion: Suggestion) -> list[str]:
     estimate = suggestion.speedup
-    matched = f", {percent(suggestion.importance)} of the samples" if suggestion.matched_samples else ""
+    told = suggestion.matched_samples and explains(suggestion.importance, estimate)
+    matched = f", {percent(suggestion.importance)} of the samples" if told else ""
     rows = [
         ("change", prose(suggestion.advice)),
         ("cause", prose(f"{suggestion.title} ({suggestion.code})")),

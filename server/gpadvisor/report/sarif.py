@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from gpadvisor import __version__
 from gpadvisor.model.advice import Advice, CodeRef, Hotspot, KernelAdvice, Suggestion
-from gpadvisor.model.figures import percent, won
+from gpadvisor.model.figures import explains, percent, won
 from gpadvisor.model.fix import Fix, TextEdit
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.problem import Problem
@@ -277,7 +277,8 @@ def _region(edit: TextEdit, lines: Sequence[str]) -> Object:
 
 def sentence(kernel: KernelAdvice, suggestion: Suggestion) -> str:
     """Gain, cure, cause, the change, and what that rests on."""
-    share = f", {percent(suggestion.importance)} of the samples" if suggestion.matched_samples else ""
+    told = suggestion.matched_samples and explains(suggestion.importance, suggestion.speedup)
+    share = f", {percent(suggestion.importance)} of the samples" if told else ""
     head = f"{won(suggestion.speedup, suggestion.evidence)}: {suggestion.name}{share}: {suggestion.title}."
     device = kernel.device.name or kernel.device.arch
     rests_on = f"[{suggestion.evidence.value}, {device}, {short_name(kernel.name, _NAME)}]"

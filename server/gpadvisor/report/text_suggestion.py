@@ -17,7 +17,7 @@ from gpadvisor.model.advice import (
     Suggestion,
 )
 from gpadvisor.model.blame import DependencyClass
-from gpadvisor.model.figures import expected, factor, gain, percent
+from gpadvisor.model.figures import expected, explains, factor, gain, percent
 from gpadvisor.model.sentence import capitalised
 from gpadvisor.model.timeline import RunPart
 from gpadvisor.report.names import core_name, short_name
@@ -134,9 +134,10 @@ def on_slowest(kernel: KernelAdvice, suggestion: Suggestion) -> str:
 
 
 def cause_words(suggestion: Suggestion) -> str:
-    """The title with its share of the samples, where that does not round to none, and the rule."""
+    """The title with its share of the samples, where that explains the gain, and the rule."""
     part = suggestion.importance
-    samples = f", {percent(part, 0)} of samples" if round(100 * part) else ""
+    told = round(100 * part) and explains(part, suggestion.speedup)
+    samples = f", {percent(part, 0)} of samples" if told else ""
     return f"{suggestion.title}{samples} ({suggestion.code})"
 
 

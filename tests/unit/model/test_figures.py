@@ -8,7 +8,7 @@ import math
 import pytest
 
 from gpadvisor.model.advice import Estimate
-from gpadvisor.model.figures import expected, factor, gain, percent, percentage, short_percent, span
+from gpadvisor.model.figures import expected, explains, factor, gain, percent, percentage, short_percent, span
 
 
 def estimate(low: float, value: float, high: float) -> Estimate:
@@ -71,3 +71,22 @@ def test_a_percent_has_its_digits(share: float | None, digits: int, text: str) -
 
 def test_what_is_in_percent_already_is_not_multiplied() -> None:
     assert (percentage(94.4), percentage(94.44, 1)) == ("94 %", "94.4 %")
+
+
+@pytest.mark.parametrize(
+    ("share", "gained", "told"),
+    [
+        (0.75, 4.0, True),  # Eq. 2 gives all of it
+        (0.75, 16.0, True),  # half of its logarithm
+        (0.75, 16.1, False),
+        (0.01, 2.3, False),  # what a full unit gives, of next to no samples
+        (1.0, 100.0, True),
+        (0.0, 0.9, True),
+        (0.0, 1.1, False),
+    ],
+)
+def test_a_share_of_the_samples_explains_a_gain_or_is_not_told(
+    share: float, gained: float, told: bool
+) -> None:
+    assert explains(share, estimate(gained, gained, gained)) is told
+    assert explains(share, None)  # beside no gain it stands for itself

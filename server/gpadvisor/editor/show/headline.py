@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from gpadvisor.model.figures import expected, short_percent, won
+from gpadvisor.model.figures import expected, explains, short_percent, won
 from gpadvisor.model.finding import Finding
 
 
@@ -24,7 +24,9 @@ def short_headline(finding: Finding) -> str:
 
 def _share(finding: Finding) -> str:
     share = finding.matched if finding.leads else finding.importance
-    return f", {short_percent(share)} of samples" if share and finding.samples else ""
+    if not share or not finding.samples or not explains(finding.matched or share, finding.speedup):
+        return ""
+    return f", {short_percent(share)} of samples"
 
 
 def run_words(finding: Finding, kernel: str | None = None) -> str:
