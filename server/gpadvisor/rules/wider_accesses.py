@@ -207,7 +207,7 @@ def _few_bytes(context: KernelContext, blame: Blame, profile: KernelProfile) -> 
     launch_shape = shape(context, profile, profile.launch.blocks, profile.launch.threads_per_block)
     functions = kernel_functions(context.program, context.kernel)
     if (
-        context.evidence is not Evidence.MEASURED  # the simulator gives it a gain where pairs have none
+        context.evidence is not Evidence.MEASURED  # the simulator gives it none
         or memory is None
         or is_as_short_as_a_launch(profile)
         or launch_shape is None
