@@ -28,16 +28,21 @@ TAGS = ("a", "b", "c", "d")
 
 
 def _context(
-    transactions: float, metrics: dict[str, float], *, shared: bool = False, tags: Sequence[str] = TAGS
+    transactions: float,
+    metrics: dict[str, float],
+    *,
+    shared: bool = False,
+    tags: Sequence[str] = TAGS,
+    threads: int = 32,
 ) -> KernelContext:
-    """Loads that follow each other, with so many transactions for a warp each."""
+    """Loads that follow each other, with so many transactions and threads for a warp each."""
     opcode, place = ("LDS", "R4") if shared else ("LDG.E", "R4.64")
     loads = [f"{tag}| {opcode} R{8 + i}, [{place}+{4 * i:#x}] // 9" for i, tag in enumerate(tags)]
     code = listing("\n".join(["again:", *loads, "use| FADD R2, R8, R2 // 10", "@P0 BRA again // 8", "EXIT"]))
     return context_of(
         code,
         [Row("lg_throttle", "b", 600, 500), Row("selected", "use", 400)],
-        counts=dict.fromkeys((*tags, "use"), (1000, 32000)),
+        counts=dict.fromkeys((*tags, "use"), (1000, 1000 * threads)),
         pc_metrics={WAVEFRONTS if shared else SECTORS: dict.fromkeys(tags, 1000 * transactions)},
         metrics=metrics,
     )
@@ -77,7 +82,7 @@ def test_neighbouring_or_scattered_threads_are_another_matter(sectors: float) ->
     assert "no accesses of a thread follow each other" in _reason(_context(sectors, {REQUESTS: 95.0}))
 
 
-@pytest.mark.parametrize(("wavefronts", "found"), [(1, False), (2, False), (4, True), (8, True)])
+@pytest.mark.parametrize(("wavefronts", "found"), [(1, False), (3.5, False), (3.6, True), (8, True)])
 def test_shared_runs_of_each_thread_conflict(wavefronts: float, found: bool) -> None:
     context = _context(wavefronts, {REQUESTS: 95.0}, shared=True)
     assert isinstance(OPTIMIZER.match(context), Match) is found
@@ -100,6 +105,18 @@ def test_of_several_runs_the_one_that_most_is_waited_for_is_named(first: int, li
         metrics={REQUESTS: 100.0},
     )
     assert f"kernel.cu:{line} loads 4 values of 4 bytes" in _match(context).advice
+
+
+@pytest.mark.parametrize(
+    ("threads", "sectors", "found"),
+    [(32, 2, True), (32, 2.1, False), (24, 1.5, True), (24, 1.6, False), (8, 1, True), (8, 1.2, False)],
+)
+def test_threads_share_where_they_take_half_the_sectors_of_neighbours_or_one(
+    threads: int, sectors: float, found: bool
+) -> None:
+    """Of four bytes each, 32 neighbours take four sectors of 32 bytes."""
+    context = _context(sectors, {REQUESTS: 100.0}, threads=threads)
+    assert isinstance(OPTIMIZER.match(context), Match) is found
 
 
 def test_a_full_dram_does_not_ask_how_wide_the_loads_are() -> None:
