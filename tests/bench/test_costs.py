@@ -54,6 +54,13 @@ def test_generated_kernels_have_about_the_size_asked_for(size: Size) -> None:
     assert 0.6 < instructions / size.instructions < 1.7
 
 
+@pytest.fixture(autouse=True)
+def _nvdisasm_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not what asks it once in a run, as it is part of the costs."""
+    if (tool := nvdisasm_path()) is not None:
+        monkeypatch.setenv("GPADVISOR_NVDISASM", str(tool))
+
+
 def test_the_same_size_gives_the_same_text() -> None:
     assert cuda_source(MANY) == cuda_source(MANY)
     assert cuda_source(SMALL) != cuda_source(MANY)
