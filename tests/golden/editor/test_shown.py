@@ -23,6 +23,8 @@ from gpadvisor.pipeline.cache import Cache
 from gpadvisor.pipeline.request import Request
 from gpadvisor.pipeline.settings import Settings
 
+pytestmark = pytest.mark.usefixtures("reads_here")
+
 
 @pytest.mark.toolkit
 @pytest.mark.nvdisasm

@@ -18,6 +18,8 @@ from gpadvisor.cli import main
 from gpadvisor.model.timeline import RunStrip, StripLane
 from gpadvisor.store.timeline import read_timeline
 
+pytestmark = pytest.mark.usefixtures("reads_here")
+
 DEMO = ROOT / "server" / "gpadvisor" / "cli" / "data" / "demo"
 Row = tuple[int, int, str]
 

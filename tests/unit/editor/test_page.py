@@ -20,6 +20,8 @@ from gpadvisor.pipeline.settings import Settings
 from gpadvisor.report.comparison import render_comparison_json
 from gpadvisor.report.jsonformat import render_json
 
+pytestmark = pytest.mark.usefixtures("reads_here")
+
 DEMO = ROOT / "server" / "gpadvisor" / "cli" / "data" / "demo"
 
 
