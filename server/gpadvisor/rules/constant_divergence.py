@@ -56,7 +56,7 @@ from gpadvisor.evidence.access_shapes import Lie, words_of_a_warp
 from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.measured import executed_warps
 from gpadvisor.evidence.queries import by_place, causes, kernel_functions, line_text, regions, share, stalled
-from gpadvisor.model.advice import Adjustment, Category, Match, ReducedLoad, Rejection, StaticSite
+from gpadvisor.model.advice import Adjustment, Category, Match, ReducedLoad, Region, Rejection, StaticSite
 from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import MemorySpace, Pipe
@@ -99,7 +99,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     busy = max(units.get(CONSTANT_CACHE, 0.0), units.get(ADU_PIPE, 0.0))
     if busy < constants.BUSY_PERCENT:
         loads = [load for load in loads if load.words is not None]
-    rows = None
+    where: tuple[Region, ...] = ()
     if blame is None:
         if busy < constants.HIGH_PERCENT:
             return Rejection(
@@ -111,6 +111,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         part = share(blame, rows)
         if part < constants.NOTABLE:
             return Rejection(code=_CODE, reason=f"waits for such loads have {percent(part)} of the samples")
+        where = regions(blame, context.program, context.kernel, np.flatnonzero(rows))
     instead = _l1_with(context, profile, loads, units)
     if instead > max(busy, constants.BUSY_PERCENT):
         return Rejection(code=_CODE, reason=f"L1 would be as full with these loads, at {percentage(instead)}")
@@ -124,9 +125,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         cure=cure,
         advice=f"{capitalised(cure)}: the threads of a warp read {_many(worst)}different ones at "
         f"{line_text(worst.function, worst.index)}, one after the other.",
-        regions=()
-        if blame is None or rows is None
-        else regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
+        regions=where,
         adjustments=(
             Adjustment(
                 low=constants.LEAST_PART,

@@ -65,7 +65,6 @@ from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.conversions import Conversions, conversions, halved_factors
 from gpadvisor.evidence.measured import Floats
 from gpadvisor.evidence.queries import (
-    Mask,
     by_place,
     causes,
     counted,
@@ -75,7 +74,7 @@ from gpadvisor.evidence.queries import (
     share,
     stalled,
 )
-from gpadvisor.model.advice import Adjustment, Category, Match, Rejection, StaticSite
+from gpadvisor.model.advice import Adjustment, Category, Match, Region, Rejection, StaticSite
 from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe
@@ -133,11 +132,14 @@ def _match(context: KernelContext) -> Match | Rejection:
     if issued > busy:
         return Rejection(code=_CODE, reason=f"the schedulers would issue in {percentage(issued)} of cycles")
     places = [(worst.function.id, index) for index in worst.indices]
-    rows = None if blame is None else by_place(blame, causes(blame), places) & stalled(blame)
-    if blame is not None and rows is not None and share(blame, rows) < constants.NOTABLE:
-        part = percent(share(blame, rows))
-        return Rejection(code=_CODE, reason=f"waits for conversions have {part} of the samples")
-    return _matched(context, worst, rows, weight / total, counts[worst.function.id])
+    where: tuple[Region, ...] = ()
+    if blame is not None:
+        rows = by_place(blame, causes(blame), places) & stalled(blame)
+        if share(blame, rows) < constants.NOTABLE:
+            part = percent(share(blame, rows))
+            return Rejection(code=_CODE, reason=f"waits for conversions have {part} of the samples")
+        where = regions(blame, context.program, context.kernel, np.flatnonzero(rows))
+    return _matched(context, worst, where, weight / total, counts[worst.function.id])
 
 
 def _enough(units: Mapping[str, float]) -> float:
@@ -146,19 +148,19 @@ def _enough(units: Mapping[str, float]) -> float:
     return constants.MAJORITY * constants.PEAK_PERCENT if busiest == _XU else constants.BUSY_PERCENT
 
 
-def _matched(context: KernelContext, worst: _Spared, rows: Mask | None, load: float, counts: Floats) -> Match:
-    blame, places = context.blame, [(worst.function.id, index) for index in worst.indices]
+def _matched(
+    context: KernelContext, worst: _Spared, where: tuple[Region, ...], load: float, counts: Floats
+) -> Match:
+    places = [(worst.function.id, index) for index in worst.indices]
     reduced_loads = freed(context, dict.fromkeys(places, 1 - worst.left))
-    where = _lines(worst, counts)
+    lines = _lines(worst, counts)
     told_index = max(worst.named, key=lambda index: counts[index], default=None)
     return Match(
-        title=f"{counted(len(places), 'conversion')} {worst.kind}{where}, "
+        title=f"{counted(len(places), 'conversion')} {worst.kind}{lines}, "
         f"{percent(load, 0)} of the load of the XU pipe",
         cure=worst.cure,
-        advice=f"{capitalised(worst.cure)}{where}.",
-        regions=()
-        if blame is None or rows is None
-        else regions(blame, context.program, context.kernel, np.flatnonzero(rows)),
+        advice=f"{capitalised(worst.cure)}{lines}.",
+        regions=where,
         adjustments=(
             Adjustment(
                 low=constants.LEAST_PART,

@@ -67,7 +67,7 @@ from gpadvisor.evidence.queries import (
     stalled,
 )
 from gpadvisor.machine.timing import SLOW_DOUBLES, times_as_slow
-from gpadvisor.model.advice import Category, Match, Rejection, StaticSite
+from gpadvisor.model.advice import Category, Match, Region, Rejection, StaticSite
 from gpadvisor.model.figures import percent, percentage
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import OpcodeClass, Pipe
@@ -96,7 +96,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     exact = need_doubles(context)
     if exact is not None:
         return Rejection(code=_CODE, reason=exact)
-    rows = None
+    where: tuple[Region, ...] = ()
     if context.blame is not None:
         blame = context.blame
         doubles = by_instruction(
@@ -106,6 +106,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         if share(blame, rows) < constants.NOTABLE:
             part = percent(share(blame, rows))
             return Rejection(code=_CODE, reason=f"waits for double precision have {part} of the samples")
+        where = regions(blame, context.program, context.kernel, np.flatnonzero(rows))
     left = {_FP64: 1 / times}
     halved = dict.fromkeys(MEMORY_RESOURCES, constants.HALF_THE_BYTES)
     text = f"as floats the operations take 1/{times} of the time of their pipe"
@@ -120,9 +121,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         cure=cure,
         advice=f"{capitalised(cure)}: double precision runs at 1/{times} of the rate of float here, "
         f"and its pipe is at {percentage(full.unit.percent)} of its peak, most of it at {lines}.",
-        regions=()
-        if context.blame is None or rows is None
-        else regions(context.blame, context.program, context.kernel, np.flatnonzero(rows)),
+        regions=where,
         measured_bound=None if bound is None else replace(bound, low=bound.low**constants.SPREAD),
         reduced_loads=as_reduced_loads(left, left | halved),
         static_sites=sites,

@@ -147,3 +147,27 @@ def test_factors_made_half_for_a_product_are_no_slow_arithmetic_of_another_rule(
     assert isinstance(strength_reduction.OPTIMIZER.match(_context(HALVES, busy)), Rejection)
     stored = HALVES.replace("[R8.64], R0", "[R8.64], R3")  # a half that is wanted is slow all the same
     assert isinstance(strength_reduction.OPTIMIZER.match(_context(stored, busy)), Match)
+
+
+@pytest.mark.parametrize(
+    ("text", "l1", "left"),
+    [
+        (GUARDED, 30.0, {"XU pipe": 2 / 3, "issue": 4 / 5}),  # of two one stays, and one that is not summed
+        (FILTER, 30.0, {"XU pipe": 1 / 4, "issue": 4 / 7}),  # an element is converted once, not four times
+        (FILTER, 70.0, {"XU pipe": 0.0}),  # bits take issue slots
+    ],
+)
+def test_what_is_left_of_the_pipe_and_of_the_issue_slots(
+    text: str, l1: float, left: dict[str, float]
+) -> None:
+    found = OPTIMIZER.match(_context(text, {XU: 90.0, ISSUE: 30.0, L1: l1}))
+    assert isinstance(found, Match)
+    remaining = {reduced.resource: reduced.remaining for reduced in found.reduced_loads}
+    assert remaining == pytest.approx(left, abs=0.002)
+    assert [len(region.rows) for region in found.regions] == [1]
+
+
+@pytest.mark.parametrize(("issue", "told"), [(93.0, True), (94.0, False)])
+def test_fewer_instructions_leave_room_to_issue(issue: float, told: bool) -> None:
+    found = OPTIMIZER.match(_context(GUARDED, {XU: 75.0, ISSUE: issue}))
+    assert isinstance(found, Match) is told

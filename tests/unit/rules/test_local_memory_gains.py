@@ -10,7 +10,7 @@ import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.estimators import constants
-from gpadvisor.model.advice import Match
+from gpadvisor.model.advice import Match, Rejection
 from gpadvisor.model.blame import DependencyClass
 from gpadvisor.model.program import KernelFacts
 from gpadvisor.rules.register_reuse import OPTIMIZER
@@ -89,3 +89,13 @@ def test_local_memory_that_stays_in_l2_frees_no_dram() -> None:
     found = _match(SPILL, _facts(32, 64, 1024), registers=32, block=1024, pc_metrics=SECTORS, metrics=fewer)
     (dram,) = [one for one in found.reduced_loads if one.resource == "DRAM"]
     assert dram.remaining == 1.0
+
+
+def test_without_samples_what_stands_beside_a_loop_runs_seldom() -> None:
+    """A kernel without a loop has nothing that runs more often."""
+    loop = "again:\nIADD3 R4, R4, 0x1, RZ\n@P0 BRA again\n"
+    facts = KernelFacts(255, 0, 64, None, None, None, None)
+    beside = OPTIMIZER.match(context_of(listing(loop + SPILL, facts=facts)))
+    assert isinstance(beside, Rejection)
+    assert "2 local memory accesses, none of them in a loop" in beside.reason
+    assert isinstance(OPTIMIZER.match(context_of(listing(SPILL, facts=facts))), Match)
