@@ -15,6 +15,7 @@ from gpadvisor.evidence.patterns import is_slow_arithmetic, math_sequences, opco
 from gpadvisor.model.advice import Match
 from gpadvisor.model.ids import SourceLocation
 from gpadvisor.model.program import Function
+from gpadvisor.model.remedy import Remedy
 from gpadvisor.rules import fast_math, strength_reduction
 
 
@@ -71,6 +72,17 @@ def test_the_suffix_of_literals_is_told_where_there_are_literals(operation: str,
     assert isinstance(found, Match)
     assert ("suffix f" in found.cure) is literals
     assert ("variables" in found.cure) is not literals
+    assert found.remedies == (Remedy.IN_FLOAT,)
+
+
+def test_a_division_of_integers_is_nothing_for_floats() -> None:
+    division = "I2F.RP R4, R9\nMUFU.RCP R4, R4\nIADD3 R2, R4, 0xffffffe, RZ\nF2I.FTZ.U32.TRUNC.NTZ R3, R2"
+    found = strength_reduction.OPTIMIZER.match(
+        context_of(listing(f"again:\n{division}\n@P0 BRA again\nEXIT"))
+    )
+    assert isinstance(found, Match)
+    assert "division" in found.title
+    assert found.remedies == ()
 
 
 def test_signed_and_uniform_divisions_are_told_with_their_divisor() -> None:
