@@ -9,7 +9,7 @@ import numpy as np
 
 from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.evidence.barriers import Needless, is_barrier, needless_barriers
+from gpadvisor.evidence.barriers import Needless, needless_barriers
 from gpadvisor.evidence.common_loads import last_barrier
 from gpadvisor.evidence.divisions import integer_divisions
 from gpadvisor.evidence.exchanges import exchange_barriers
@@ -67,14 +67,9 @@ def _exchanges(context: KernelContext, functions: tuple[Function, ...]) -> tuple
 
 
 def _often_passed(functions: tuple[Function, ...], sites: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
-    """Without samples: a barrier that is passed once costs nothing beside those that a loop passes."""
-    in_loop = {
-        (function.id, index)
-        for function in functions
-        for index in range(len(function.instructions))
-        if is_barrier(function, index) and function.innermost_loop(index) is not None
-    }
-    return tuple(site for site in sites if not in_loop or (site.function, site.index) in in_loop)
+    """Without samples: a barrier that is passed once costs next to nothing."""
+    by_id = {function.id: function for function in functions}
+    return tuple(site for site in sites if by_id[site.function].innermost_loop(site.index) is not None)
 
 
 def _surest(redundant: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
@@ -167,10 +162,14 @@ def trees_for_shuffles(context: KernelContext, function: Function) -> tuple[int,
     """The barriers of trees that shuffles make shorter.
 
     By shuffles all warps add their five levels up, where one warp did: three times the additions for a block
-    of 128. Where doubles are slow those set the pace; a tree of three arrays simulates at 0.9x then.
+    of 128. Where doubles are slow those set the pace; a tree of three arrays simulates at 0.9x then. Without
+    samples one that is written out behind the loops of a kernel is nothing beside them.
     """
     slow = times_as_slow(context.program.arch) >= SLOW_DOUBLES
-    return tuple(index for index in tree_barriers(function) if not (slow and joins_doubles(function, index)))
+    levels = tree_barriers(function)
+    if context.blame is None and function.loops:
+        levels = tuple(index for index in levels if function.innermost_loop(index) is not None)
+    return tuple(index for index in levels if not (slow and joins_doubles(function, index)))
 
 
 def waits_for_levels(context: KernelContext, blame: Blame, function: Function) -> bool:

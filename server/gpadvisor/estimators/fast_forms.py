@@ -11,7 +11,14 @@ import numpy as np
 
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.evidence.library_math import POW, Divisor, divisions_alike, divisor_of, is_of_doubles
+from gpadvisor.evidence.library_math import (
+    POW,
+    Divisor,
+    divisions_alike,
+    divisor_of,
+    is_of_doubles,
+    is_whole_power,
+)
 from gpadvisor.evidence.measured import executed_warps
 from gpadvisor.evidence.patterns import (
     DIVISION_BY_CONSTANT,
@@ -104,8 +111,11 @@ class FoundMath:
 
 
 def is_product(function: Function, sequence: CodeSequence) -> bool:
-    """Whether a division becomes a product, its reciprocal taken elsewhere: before the loop, on the host."""
-    return divisor_of(function, sequence) in {Divisor.NUMBER, Divisor.SAME, Divisor.KEPT}
+    """Whether a power becomes a product, or a division does, its reciprocal taken before or on the host."""
+    return is_whole_power(function, sequence) or divisor_of(function, sequence) in _PRODUCTS
+
+
+_PRODUCTS: Final = frozenset({Divisor.NUMBER, Divisor.SAME, Divisor.KEPT})
 
 
 def share_to_go(function: Function, sequence: CodeSequence) -> float:

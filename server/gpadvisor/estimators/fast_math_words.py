@@ -20,8 +20,10 @@ from gpadvisor.evidence.library_math import (
     has_no_whole_exponent,
     is_for_rare,
     is_of_doubles,
+    is_whole_power,
     roots_divided_by,
     routine_name,
+    takes_negative_base,
 )
 from gpadvisor.evidence.patterns import (
     DIVISION_BY_CONSTANT,
@@ -134,6 +136,11 @@ def _cures(found: FoundMath) -> tuple[_Cure, ...]:
         lines = dict.fromkeys(line_text(one, division.start) for one, (_, division) in pairs)
         words = f"{terms.RECIPROCAL_ROOT.of(found.language)} for a root and the division by it at"
         cures.append(_Cure(f"{words} {_some(tuple(lines))}", found.samples_of(list(parts.values()))))
+    whole = [one for one in found.sequences() if is_whole_power(*one)]
+    if whole:
+        lines = dict.fromkeys(line_text(function, sequence.start) for function, sequence in whole)
+        words = terms.WHOLE_POWER_AT.of(found.language, places=_some(tuple(lines)))
+        cures.append(_Cure(words, found.samples_of(whole)))
     return tuple(sorted([*cures, *_fast_forms(found)], key=lambda cure: -cure.samples))
 
 
@@ -153,7 +160,7 @@ def _fast_forms(found: FoundMath) -> list[_Cure]:
     if not single and not any(routines):
         return []
     fast = terms.FAST_MATH.of(found.language)
-    if any(sequence.kind == "powf" for _, sequence in single):
+    if any(takes_negative_base(function, sequence) for function, sequence in single):
         fast += terms.NO_NEGATIVE_BASE.of(found.language)
     kinds = [*dict.fromkeys(sequence.kind for _, sequence in single)]
     single.sort(key=lambda one: (kinds.index(one[1].kind), _place(one)))

@@ -110,12 +110,12 @@ def fits_shared(context: KernelContext, size: int | None = None) -> bool:
     Where no launch is known, those of two warps for each scheduler must, and the condition is said.
     """
     frame = frame_bytes(context) if size is None else size
+    shared = shared_bytes(context.program, context.kernel, context.profile) or 0
     if context.profile is None:
         sm = context.machine.sm
         threads = _FEWEST_WARPS * sm.schedulers.value * WARP
-        return frame * threads <= sm.shared_bytes.value
+        return shared + frame * threads <= sm.shared_bytes.value
     launch = context.profile.launch
-    shared = shared_bytes(context.program, context.kernel, context.profile) or 0
     resident = occupancy(
         context.machine.sm,
         threads_per_block=launch.threads_per_block,

@@ -96,6 +96,9 @@ SINGLE_MATH: Final = _only_cuda(
 POWER_AT: Final = _only_cuda(
     "write pow() at {places} as a product, or powf()", "write the power at {places} as a product"
 )
+WHOLE_POWER_AT: Final = _only_cuda(
+    "write powf() at {places} as a product", "write the power at {places} as a product"
+)
 POWER: Final = _only_cuda("pow()", "a power")
 RECIPROCAL_ROOT: Final = _only_cuda("call rsqrtf()", "take the reciprocal root")
 FAST_MATH: Final = Term(

@@ -16,6 +16,9 @@ from gpadvisor.model.instruction import Instruction, MemorySpace, Register
 from gpadvisor.model.program import Function
 
 _PARAMETER: Final = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
+_PARAMETER_AT: Final = re.compile(r"c\[0x0\]\[0x([0-9a-f]+)\]")
+_LEAST_PARAMETER: Final = 0x100
+"""Below are the sizes of the launch, on every architecture since Volta."""
 _VARIABLE: Final = "c[0x3]["
 """Of a ``__constant__`` variable of the program."""
 _ADDRESS: Final = re.compile(r"\[([^\[\]]*R\d[^\[\]]*)\]")
@@ -67,7 +70,9 @@ def bytes_apart(function: Function, first: int, second: int) -> int | None:
 def is_pointer_from_memory(function: Function, access: int) -> bool:
     """Whether the pointer itself was loaded, or is a constant: no parameter is there to be marked."""
     makers = [function.instructions[index] for index in address_makers(function, access)]
-    is_parameter = any(_PARAMETER.search(maker.operands) for maker in makers)
+    is_parameter = any(
+        int(at, 16) >= _LEAST_PARAMETER for maker in makers for at in _PARAMETER_AT.findall(maker.operands)
+    )
     return not is_parameter and any(
         (is_memory(instruction) and instruction.info.space not in _OWN) or _VARIABLE in instruction.operands
         for instruction in makers

@@ -12,7 +12,7 @@ from gpadvisor.evidence.arrays import address_makers, is_indexed_by_data, same_e
 from gpadvisor.evidence.loops import ADDITIONS, every_pass, last_writer, loop_comparisons, loop_facts
 from gpadvisor.evidence.reordering import may_write
 from gpadvisor.model.ids import LoopId
-from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.instruction import Instruction, OpcodeClass, Register, register_name
 from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.program import Function
 
@@ -72,10 +72,16 @@ def branch_between(function: Function, loop: LoopId) -> Held | None:
     return None
 
 
-def is_stepped_by_launch(function: Function, loop: LoopId, form: CodeForm) -> bool:
+def is_stepped_by_launch(function: Function, loop: LoopId, form: CodeForm, *, products: bool = False) -> bool:
     """Whether the counter of a loop steps by a size of the block or the grid, which CUDA gives unsigned.
 
     A counter that may wrap lets the compiler not count the passes ahead.
+
+    Args:
+        function: the code.
+        loop: the loop.
+        form: where the launch's sizes are.
+        products: whether a product of such sizes counts as well.
     """
     indices = list(loop_facts(function, loop).indices)
     offsets = [at + 4 * axis for at in (form.block_size_at, form.grid_size_at) for axis in range(_AXES)]
@@ -86,19 +92,39 @@ def is_stepped_by_launch(function: Function, loop: LoopId, form: CodeForm) -> bo
             instruction = None if step is None else function.instructions[step]
             if instruction is None or step is None or counter not in instruction.uses:
                 continue
-            if instruction.opcode not in ADDITIONS and "IADD" not in instruction.modifiers:
+            if not _adds_to(instruction, counter, products=products):
                 continue
             makers = {
                 maker
                 for register in instruction.uses
                 if register != counter
-                for maker in function.reaching.definitions(step, register)
+                for maker in _factors(function, step, register, products=products)
             }
             if any(
                 size in function.instructions[index].operands for index in (step, *makers) for size in sizes
             ):
                 return True
     return False
+
+
+def _factors(function: Function, index: int, register: Register, *, products: bool) -> set[int]:
+    """What a register comes from, and of a product what that comes from."""
+    makers = set(function.reaching.definitions(index, register))
+    for maker in tuple(makers) if products else ():
+        if function.instructions[maker].opcode in {"IMAD", "UIMAD"}:
+            for used in function.instructions[maker].uses:
+                makers |= set(function.reaching.definitions(maker, used))
+    return makers
+
+
+def _adds_to(instruction: Instruction, counter: Register, *, products: bool) -> bool:
+    """Whether an instruction adds to a register: a product of two sizes may be added at once."""
+    added = instruction.operand_texts[-1].partition(".")[0] == register_name(counter)
+    return (
+        instruction.opcode in ADDITIONS
+        or "IADD" in instruction.modifiers
+        or (products and instruction.opcode == "IMAD" and added)
+    )
 
 
 def stands_at_an_end(function: Function, loop: LoopId, index: int) -> bool:

@@ -14,6 +14,7 @@ from gpadvisor.evidence.patterns import (
     DOUBLE_DIVISION,
     FLOAT_BY_CONSTANT,
     FLOAT_DIVISION,
+    POWF,
     RECIPROCAL,
     ROOT,
     CodeSequence,
@@ -87,6 +88,36 @@ def has_no_whole_exponent(function: Function, call: int, routine: Function) -> b
     return any(one.opcode == "I2F" for one in function.instructions[max(call - _CONVERSION, 0) : call])
 
 
+def _exponent(function: Function, power: CodeSequence) -> float | None:
+    """The exponent of ``powf()`` where the code states it: the logarithm times it is rounded."""
+    rounded = (index for index in power.indices if function.instructions[index].opcode == "FRND")
+    products = (
+        function.instructions[made]
+        for index in rounded
+        for used in function.instructions[index].uses
+        for made in function.reaching.definitions(index, used)
+    )
+    return next((_literal(product) for product in products if product.opcode == "FMUL"), None)
+
+
+def is_whole_power(function: Function, sequence: CodeSequence) -> bool:
+    """Whether ``powf()`` has a small whole exponent, so that a product is as exact and takes any base."""
+    exponent = _exponent(function, sequence) if sequence.kind == POWF else None
+    return exponent is not None and exponent.is_integer() and abs(exponent) <= _MOST_FACTORS
+
+
+def takes_negative_base(function: Function, sequence: CodeSequence) -> bool:
+    """Whether math is ``powf()`` with an exponent that is whole, or may be."""
+    if sequence.kind != POWF:
+        return False
+    exponent = _exponent(function, sequence)
+    return exponent is None or exponent.is_integer()
+
+
+_MOST_FACTORS: Final = 16
+"""Of a power that someone writes as a product, which takes four multiplications then."""
+
+
 def _moved(instruction: Instruction) -> float | None:
     """The double whose high word, or whole, a move sets, as far as the high word tells; None of all else."""
     match = _WORD.fullmatch(instruction.operands)
@@ -117,7 +148,7 @@ _WORD: Final = re.compile(r"U?R\d+, (?:RZ, RZ, )?(-?0x[0-9a-f]+)")
 class Divisor(Kind):
     """What is known of what a double or a float is divided by."""
 
-    NUMBER = "number"
+    NUMBER = "number"  # or a variable in constant memory
     SAME = "same"  # for all threads: a parameter of the kernel
     KEPT = "kept"  # over the passes of the loop around the division
     SHARED = "shared"  # by several divisions
@@ -132,11 +163,14 @@ def divisor_of(function: Function, division: CodeSequence) -> Divisor | None:
     if division.kind not in {FLOAT_DIVISION, DOUBLE_DIVISION, DIVISION_BY_CONSTANT}:
         return None
     operand = division.operand or ""
+    made, loop = _made_at(function, division), function.innermost_loop(_reader(function, division))
+    makers = [function.instructions[index] for index in made]
+    if makers and all("c[0x3]" in maker.operands for maker in makers):
+        return Divisor.NUMBER
     if "c[0x0]" in operand or _UNIFORM.search(operand):
         return Divisor.SAME
     if division.kind == DIVISION_BY_CONSTANT:
         return Divisor.NUMBER
-    made, loop = _made_at(function, division), function.innermost_loop(_reader(function, division))
     if made and loop is not None and made.isdisjoint(loop_indices(function, loop)):
         return Divisor.KEPT
     return Divisor.SHARED if made and divisions_alike(function, division) > 1 else Divisor.OWN
@@ -200,7 +234,7 @@ def _made_at(function: Function, division: CodeSequence) -> frozenset[int]:
 
 
 def _registers(operand: str) -> list[str]:
-    return re.findall(r"\bR\d+", operand)
+    return re.findall(r"\bU?R\d+", operand)
 
 
 QUOTIENTS: Final = frozenset({FLOAT_DIVISION, FLOAT_BY_CONSTANT})

@@ -376,3 +376,17 @@ def divergence(executed: Floats | None, threads: Floats | None, indices: tuple[i
     positions = np.array(indices, dtype=np.intp)
     warps = float(executed[positions].sum())
     return float(threads[positions].sum()) / warps if warps else None
+
+
+@lru_cache(maxsize=64)
+def versions_without_inner(function: Function) -> frozenset[LoopId]:
+    """Loops that stand in for another one where its inner loop has no pass: all their lines are its, too."""
+    bodies = {loop.id: frozenset(loop_indices(function, loop.id)) for loop in function.loops}
+    lines = {loop: {function.lines[index] for index in body} - {None} for loop, body in bodies.items()}
+    outer = {loop.parent for loop in function.loops if loop.parent is not None}
+    return frozenset(
+        loop
+        for loop in bodies.keys() - outer
+        if lines[loop]
+        and any(lines[loop] <= lines[other] and bodies[loop].isdisjoint(bodies[other]) for other in outer)
+    )

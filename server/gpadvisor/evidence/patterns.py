@@ -104,6 +104,7 @@ class _Signature:
 SINE: Final = "sinf/cosf"
 SLOW_PATH: Final = "sinf/cosf slow path"
 TANH: Final = "tanhf"
+POWF: Final = "powf"
 _ADDITIONS: Final = ("IADD3", "VIADD", "IADD")
 """Of a number to a word: before sm_90, since then, and on sm_120."""
 _SIGNATURES: Final = (
@@ -113,7 +114,7 @@ _SIGNATURES: Final = (
     ),
     # Rounding down parts the exponent; without it what is clamped was meant to be, before a fast __powf.
     _Signature("expf", ("FFMA",), ("SAT",), "MUFU", ("EX2",), through="RM"),
-    _Signature("powf", _ADDITIONS, ("0x3f3504f3", "0xc0cafb0d"), "FFMA", ("0.693147", "0x3f317218")),
+    _Signature(POWF, _ADDITIONS, ("0x3f3504f3", "0xc0cafb0d"), "FFMA", ("0.693147", "0x3f317218")),
     _Signature(
         "log2f",
         _ADDITIONS,

@@ -9,7 +9,8 @@ IEEE division (`FCHK` and refinement) and reciprocal, square root, `expf`, `logf
 and the argument reduction of `sinf` and `cosf` with its slow path for large arguments. Without samples only
 what stands in innermost loops, or, where none is left, on one line three times and more as in an unrolled
 loop, or is most of the code, is named; nothing in kernels that load nothing and store in each pass, which set
-data up; and no reciprocal: `__frcp_rn()`, which asks for the exact one, compiles to the same.
+data up, nor where a pass takes DRAM longer than it takes to issue; and no reciprocal: `__frcp_rn()`, which
+asks for the exact one, compiles to the same.
 
 ## Why warps stall
 
@@ -19,8 +20,9 @@ paths. The fast form is that approximation alone: one or two instructions.
 ## What to try
 
 Call the fast form where its error is acceptable: `__fdividef`, `__expf`, `__logf`, `__sinf`, `__cosf`,
-`__powf`, `rsqrtf`; or compile with `--use_fast_math`, which does so everywhere and flushes denormals (or
-with `-prec-div=false -prec-sqrt=false -ftz=true` only). Use the `f` functions for floats. Where a divisor
+`__powf`, `rsqrtf`; write `powf` with a small whole exponent as a product, which takes any base; or compile
+with `--use_fast_math`, which does so everywhere and flushes denormals (or with
+`-prec-div=false -prec-sqrt=false -ftz=true` only). Use the `f` functions for floats. Where a divisor
 stays the same in a loop, one reciprocal before it is nearly exact and better than any form of division.
 
 ## Example
@@ -78,6 +80,7 @@ from gpadvisor.estimators.fast_math_gains import (
 from gpadvisor.estimators.fast_math_words import concrete_cures, first_place, math_advice, math_cure
 from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.streams import paced_by_memory
 from gpadvisor.evidence.divisions import integer_divisions
 from gpadvisor.evidence.fills import only_fills
 from gpadvisor.evidence.library_math import (
@@ -86,6 +89,7 @@ from gpadvisor.evidence.library_math import (
     is_of_doubles,
     routine_name,
 )
+from gpadvisor.evidence.loops import versions_without_inner
 from gpadvisor.evidence.patterns import (
     DIVISION_BY_CONSTANT,
     FLOAT_BY_CONSTANT,
@@ -194,10 +198,11 @@ def _all_doubles(inline: dict[FunctionId, tuple[CodeSequence, ...]], helpers: tu
 def _innermost_passes(function: Function) -> frozenset[int]:
     """What innermost loops of the source repeat; those of slow paths in library math are none of it."""
     library = {index for sequence in math_sequences(function) for index in sequence.indices}
-    bodies = [frozenset(loop_indices(function, loop.id)) for loop in function.loops]
-    own = [body for body in bodies if body - library]
-    innermost = [body for body in own if not any(other < body for other in own)]
-    return frozenset().union(*innermost)
+    without = versions_without_inner(function)
+    bodies = {loop.id: frozenset(loop_indices(function, loop.id)) for loop in function.loops}
+    own = {loop: body for loop, body in bodies.items() if body - library}
+    innermost = [body for body in own.values() if not any(other < body for other in own.values())]
+    return frozenset().union(*innermost) - frozenset().union(*(bodies[loop] for loop in without))
 
 
 def _without_samples(
@@ -213,23 +218,8 @@ def _without_samples(
     """
     if only_fills(functions) and any(function.loops for function in functions):
         return Rejection(code=_CODE, reason="the kernel stores in each pass and loads nothing")
-    hot: dict[FunctionId, tuple[CodeSequence, ...]] = {}
     often = {function.id: _innermost_passes(function) for function in functions}
-    for function in functions:
-        sequences = tuple(one for one in inline.get(function.id, ()) if one.kind != RECIPROCAL)
-        covered = {index for sequence in sequences for index in sequence.indices}
-        if 2 * len(covered) < len(function.instructions):
-            copies = Counter((sequence.kind, function.lines[sequence.start]) for sequence in sequences)
-            sequences = tuple(
-                sequence
-                for sequence in sequences
-                if (
-                    copies[sequence.kind, function.lines[sequence.start]] >= _COPIES
-                    and not often[function.id]
-                )
-                or not often[function.id].isdisjoint(sequence.indices)
-            )
-        hot[function.id] = sequences
+    hot = _hot(context, functions, inline, often)
     calls = tuple(
         site
         for site, helper in _calls(functions, helpers)
@@ -250,7 +240,8 @@ def _without_samples(
         advice=math_advice(math),
         cure=math_cure(math),
         sites=(*_inline_sites(hot), *calls),
-        missing="library math stands outside of loops only, where it runs once for each thread",
+        missing="library math stands outside of loops only, where it runs once for each thread, or is done "
+        "sooner than the elements of its pass come from DRAM",
     )
     if isinstance(match, Rejection) or not _all_doubles(hot, used):
         return match
@@ -259,6 +250,37 @@ def _without_samples(
         place=first_place(math),
         replaced_by="" if busy_doubles(context, functions) is None else "GPA102",  # which makes them floats
     )
+
+
+def _hot(
+    context: KernelContext,
+    functions: tuple[Function, ...],
+    inline: dict[FunctionId, tuple[CodeSequence, ...]],
+    often: dict[FunctionId, frozenset[int]],
+) -> dict[FunctionId, tuple[CodeSequence, ...]]:
+    """What of the math that is expanded in place runs often, and sets the pace."""
+    hot: dict[FunctionId, tuple[CodeSequence, ...]] = {}
+    hidden = paced_by_memory(context.program, functions)
+    for function in functions:
+        sequences = tuple(
+            one
+            for one in inline.get(function.id, ())
+            if one.kind != RECIPROCAL and (function.id, one.start) not in hidden
+        )
+        covered = {index for sequence in sequences for index in sequence.indices}
+        if 2 * len(covered) < len(function.instructions):
+            copies = Counter((sequence.kind, function.lines[sequence.start]) for sequence in sequences)
+            sequences = tuple(
+                sequence
+                for sequence in sequences
+                if (
+                    copies[sequence.kind, function.lines[sequence.start]] >= _COPIES
+                    and not often[function.id]
+                )
+                or not often[function.id].isdisjoint(sequence.indices)
+            )
+        hot[function.id] = sequences
+    return hot
 
 
 def _matched_rows(

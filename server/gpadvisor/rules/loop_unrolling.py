@@ -8,7 +8,8 @@ it looks at what decides whether unrolling helps: how many passes there are (fro
 or from executed counts), whether the compiler has unrolled it already, whether a value is carried from
 pass to pass, comes from an atomic or stands behind a condition inside the pass, whether a barrier divides
 the passes, and whether registers and the instruction cache have room. Without samples it names short
-counted loops whose global loads could start a pass ahead and that nobody has unrolled.
+counted loops whose global loads could start a pass ahead and that nobody has unrolled; where the source has
+a pragma at each of them, which the compiler did not follow, that is a note.
 
 ## Why warps stall
 

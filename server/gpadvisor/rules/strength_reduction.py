@@ -9,10 +9,11 @@ their pipe is full. It names what the instruction belongs to: an integer divisio
 the compiler does not know, with all its steps, wherever they were moved to, or single precision that becomes
 double and comes back. Divisions that the compiler adds to count the passes of a loop, or to divide a
 collapsed loop of OpenACC or OpenMP, are none of the source's. Without samples none is told in kernels that
-load nothing and store in each pass. Slow instructions that belong to neither are a note, but for double
-precision on a GPU that has little of it. Where that pipe is busy for a fifth of the time or more in a kernel
-that also computes in floats, every line that loads it is named. Before all of that, random states of cuRAND
-that skip ahead to a sequence of each thread's own, where this takes most of the samples.
+load nothing and store in each pass, nor where a pass takes DRAM longer than it takes to issue. Slow
+instructions that belong to neither are a note, but for double precision on a GPU that has little of it.
+Where that pipe is busy for a fifth of the time or more in a kernel that also computes in floats, every line
+that loads it is named. Before all of that, random states of cuRAND that skip ahead to a sequence of each
+thread's own, where this takes most of the samples.
 
 ## Why warps stall
 
@@ -73,8 +74,10 @@ from gpadvisor.estimators.division_words import division_advice, division_detail
 from gpadvisor.estimators.random_states import skips_ahead
 from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
+from gpadvisor.estimators.streams import paced_by_memory
 from gpadvisor.evidence.conversions import halved_factors
 from gpadvisor.evidence.fills import only_fills
+from gpadvisor.evidence.loops import versions_without_inner
 from gpadvisor.evidence.patterns import CodeSequence, is_slow_on, math_sequences
 from gpadvisor.evidence.queries import (
     Mask,
@@ -135,7 +138,10 @@ def _match(context: KernelContext) -> Match | Rejection:
     sites = (*kinds["division"], *kinds["double"])
     if context.blame is None:
         busy = busy_doubles(context, functions)
-        sites = _worth_naming(functions, sites)
+        hidden = paced_by_memory(context.program, functions)
+        sites = _worth_naming(
+            functions, tuple(one for one in sites if (one.function, one.index) not in hidden)
+        )
         if busy is not None:
             sites = tuple(dict.fromkeys((*busy.sites, *sites)))
         advice, cure = _words(context, functions, divisions, doubles, Counter())
@@ -146,7 +152,7 @@ def _match(context: KernelContext) -> Match | Rejection:
             cure=cure,
             sites=sites,
             missing="no integer division by an unknown value and no float-double-float conversion in a "
-            "loop or more than once",
+            "loop or more than once that takes longer than the elements of its pass from DRAM",
             remedies=_IN_FLOAT if any(doubles.values()) or busy is not None else (),
         )
         kinds["double"] = (*kinds["double"], *(() if busy is None else busy.sites))
@@ -221,21 +227,16 @@ def _worth_naming(functions: tuple[Function, ...], sites: tuple[StaticSite, ...]
     if only_fills(functions):
         return ()
     by_id = {function.id: function for function in functions}
-    around = {
-        (function.id, loop.parent)
-        for function in functions
-        for loop in function.loops
-        if loop.parent is not None
-    }
-    looped = [
-        site
-        for site in sites
-        for loop in (by_id[site.function].innermost_loop(site.index),)
-        if loop is not None and (site.function, loop) not in around
-    ]
+    looped = tuple(site for site in sites if _is_innermost(by_id[site.function], site.index))
     if any(function.loops for function in functions):
-        return tuple(looped)
+        return looped
     return sites if len(sites) > 1 else ()
+
+
+def _is_innermost(function: Function, index: int) -> bool:
+    loop = function.innermost_loop(index)
+    around = {one.parent for one in function.loops} | versions_without_inner(function)
+    return loop is not None and loop not in around
 
 
 _DIVISION_LEFT: Final = 2  # of its instructions, those that multiplying by a known reciprocal needs

@@ -19,8 +19,10 @@ _LINES: Final = 8
 
 FactsByPath: TypeAlias = Callable[[str], SourceFacts | None]
 """The facts of a source by the path that the advice uses; None where there are none."""
-Naming: TypeAlias = Callable[[Suggestion, FactsByPath], str]
-"""The sentence that a source adds to a suggestion; empty where it has nothing to say."""
+Naming: TypeAlias = Callable[[Suggestion, FactsByPath], str | None]
+"""The sentence that a source adds to a suggestion, empty where it has nothing to say; None where it makes the
+change already, which makes a note of the suggestion.
+"""
 
 
 def name_source_tokens(
@@ -33,14 +35,22 @@ def name_source_tokens(
         sources: Facts of the sources as they were when the code was built.
         rules: What a rule's advice names of a source, by its code.
     """
-    return tuple(
-        replace(
-            kernel,
-            suggestions=tuple(_named(suggestion, sources, rules) for suggestion in kernel.suggestions),
-            notes=tuple(_named(note, sources, rules) for note in kernel.notes),
-        )
-        for kernel in kernels
+    return tuple(_named_in(kernel, sources, rules) for kernel in kernels)
+
+
+def _named_in(kernel: KernelAdvice, sources: FactsByPath, rules: Mapping[str, Naming]) -> KernelAdvice:
+    told = [(one, _sentence(one, sources, rules)) for one in kernel.suggestions]
+    noted = [one for one, sentence in told if sentence is None]
+    return replace(
+        kernel,
+        suggestions=tuple(_named(one, sentence) for one, sentence in told if sentence is not None),
+        notes=(*(_named(note, _sentence(note, sources, rules) or "") for note in kernel.notes), *noted),
     )
+
+
+def _sentence(suggestion: Suggestion, sources: FactsByPath, rules: Mapping[str, Naming]) -> str | None:
+    ask = rules.get(suggestion.code)
+    return "" if ask is None else ask(suggestion, sources)
 
 
 def files_asked_about(kernels: Sequence[KernelAdvice], rules: Mapping[str, Naming]) -> set[str]:
@@ -54,9 +64,7 @@ def files_asked_about(kernels: Sequence[KernelAdvice], rules: Mapping[str, Namin
     return {path for path in paths if not path.lower().endswith(HASH_SUFFIXES)}
 
 
-def _named(suggestion: Suggestion, source: FactsByPath, rules: Mapping[str, Naming]) -> Suggestion:
-    ask = rules.get(suggestion.code)
-    sentence = "" if ask is None else ask(suggestion, source)
+def _named(suggestion: Suggestion, sentence: str) -> Suggestion:
     if not sentence:
         return suggestion
     # Without a figure a change of the launch is told once for all kernels that it holds for.
@@ -122,11 +130,14 @@ def _list(singular: str, several: str, names: Sequence[str]) -> str:
     return f"The source has the {singular if len(names) == 1 else several} {', '.join(names[:_SHOWN])}{more}."
 
 
-def name_pragma(suggestion: Suggestion, source: FactsByPath) -> str:
+def name_pragma(suggestion: Suggestion, source: FactsByPath) -> str | None:
     """Loop unrolling: what a loop's pragma says already; without samples, of all loops that are named."""
     place = suggestion.scope.location
     if suggestion.scope.kind is not ScopeKind.LOOP:
-        found = dict.fromkeys(filter(None, (_pragma_around(place, source) for place in _places(suggestion))))
+        pragmas = [_pragma_around(place, source) for place in _places(suggestion)]
+        if pragmas and all(pragmas) and not any(map(_FORBIDS.match, pragmas)):
+            return None
+        found = dict.fromkeys(filter(None, pragmas))
         return f"There is already {', '.join(found)}." if found else ""
     facts = None if place is None else source(place.file)
     loop = None if facts is None or place is None else facts.loop(place.line)
@@ -135,6 +146,9 @@ def name_pragma(suggestion: Suggestion, source: FactsByPath) -> str:
     if loop.unroll.strip("() ") == "1":
         return "#pragma unroll 1 there forbids it now."
     return f"The loop has #pragma unroll {loop.unroll}".rstrip() + " already."
+
+
+_FORBIDS: Final = re.compile(r"#pragma unroll\s*\(?\s*1\b")
 
 
 def _pragma_around(place: SourceLocation, source: FactsByPath) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -116,3 +117,12 @@ def test_frames_fit_in_shared_memory_if_as_many_blocks_stay() -> None:
 def test_without_a_launch_two_warps_of_each_scheduler_have_their_frames() -> None:
     assert fits_shared(_context(400, sampled=False))  # 2 * 4 * 32 * 400 = 102,400
     assert not fits_shared(_context(401, sampled=False))
+
+
+@pytest.mark.parametrize(("shared", "fits"), [(0, True), (16_000, False)])
+def test_where_no_launch_is_known_the_kernels_own_shared_memory_takes_room(shared: int, fits: bool) -> None:
+    """As of the histogram that lies beside the neighbours which each thread lists."""
+    context = _context(352)
+    (kernel, facts), *_ = context.program.facts.items()
+    program = replace(context.program, facts={kernel: replace(facts, static_shared_bytes=shared)})
+    assert fits_shared(replace(context, program=program, profile=None)) is fits

@@ -47,6 +47,11 @@ def _loop(body: str, before: str = "") -> str:
             "multiply by the reciprocal of the parameter, passed as one of its own, at kernel.cu:4",
         ),
         (
+            _loop(_divided("UR7"), "ULDC UR7, c[0x3][0x8]\n"),
+            "sm_90",
+            "multiply by the reciprocal of the constant at kernel.cu:4",
+        ),
+        (
             _loop(_divided("R15"), "DMUL R14, R12, R12\n"),
             "sm_86",
             f"{BEFORE_LOOP} kernel.cu:4; use single",
@@ -57,7 +62,14 @@ def _loop(body: str, before: str = "") -> str:
             "take one reciprocal for all that is divided by the same value at kernel.cu:4, kernel.cu:9; use",
         ),
     ],
-    ids=["number", "parameter", "uniform register", "made before the loop", "of two divisions"],
+    ids=[
+        "number",
+        "parameter",
+        "uniform register",
+        "constant memory",
+        "made before the loop",
+        "of two divisions",
+    ],
 )
 def test_a_divisor_that_stays_has_one_reciprocal(text: str, arch: str, cure: str) -> None:
     found = _found(text, arch)
@@ -74,6 +86,18 @@ def test_what_runs_once_beside_a_loop_is_not_told(around: bool, inside: bool) ->
     parts = ["" if not here else _divided("12") for here in (around, inside)]
     found = _found(INNER.format(around=parts[0], inside=parts[1]))
     assert isinstance(found, Match) is inside
+
+
+@pytest.mark.parametrize(("line", "told"), [(4, False), (9, True)])
+def test_a_loop_whose_inner_loop_has_no_pass_there_is_no_innermost_one(line: int, told: bool) -> None:
+    """As a quotient once for each element, beside the loop over the terms of its series."""
+    series = INNER.format(around=_divided("12"), inside="FFMA R1, R20, R1, R2 // 5\n").removesuffix("EXIT")
+    without = f"again:\nLDG.E R20, [R22.64] // 4\n{_divided('12', line)}@P0 BRA again // 4\nEXIT"
+    marked = series.replace("LDG.E R20, [R22.64]", "LDG.E R20, [R22.64] // 5").replace(
+        "@P0", "LDG.E R9, [R2.64] // 4\n@P0"
+    )
+    found = _found(f"{marked}{without.replace('over4', 'past4')}")
+    assert isinstance(found, Match) is told
 
 
 def test_of_other_doubles_nothing_is_said_without_samples() -> None:
@@ -104,14 +128,32 @@ def test_a_quotient_that_becomes_whole_is_one_of_whole_numbers(after: str, *, wh
     assert ("divide whole numbers at kernel.cu:6" in found.cure) == whole
 
 
-def test_of_powf_it_is_said_which_bases_its_fast_form_does_not_take() -> None:
-    body = (
-        "IADD3 R6, R7, -0x3f3504f3, RZ\nLOP3.LUT R6, R6, 0xff800000, RZ, 0xc0, !PT\nIADD3 R7, R7, -R6, RZ\n"
-        "FADD R8, R7, 1\nMUFU.RCP R8, R8\nFFMA R5, R4, R8, 0.69314718246459960938\n"
-    )
-    found = _found(_loop(body))
+POWF = (
+    "IADD3 R6, R7, -0x3f3504f3, RZ // 4\nLOP3.LUT R6, R6, 0xff800000, RZ, 0xc0, !PT // 4\n"
+    "IADD3 R7, R7, -R6, RZ // 4\nFADD R8, R7, 1 // 4\nMUFU.RCP R8, R8 // 4\nFMUL R9, R8, {exponent} // 4\n"
+    "FRND R10, R9 // 4\nFADD R5, R9, -R10 // 4\nFFMA R5, R4, R5, 0.69314718246459960938 // 4\n"
+)
+"""powf() as the compiler expands it."""
+NO_NEGATIVE = "no base of powf() is negative, of which __powf() makes a NaN"
+
+
+@pytest.mark.parametrize(
+    ("exponent", "cure", "condition"),
+    [
+        ("c[0x0][0x170]", "powf at kernel.cu:4 (fast: __powf)", True),
+        ("2.4000000953674316406", "powf at kernel.cu:4 (fast: __powf)", False),
+        ("64", "powf at kernel.cu:4 (fast: __powf)", True),
+        ("3", "write powf() at kernel.cu:4 as a product", False),
+        ("-3", "write powf() at kernel.cu:4 as a product", False),
+    ],
+)
+def test_what_is_said_of_powf_goes_by_its_exponent(exponent: str, cure: str, condition: bool) -> None:
+    """Its fast form takes no negative base, nor does a broken exponent; a product takes any."""
+    found = _found(_loop(f"LDG.E R7, [R2.64]\n{POWF.format(exponent=exponent)}"))
     assert isinstance(found, Match)
-    assert "no base of powf() is negative, of which __powf() makes a NaN" in found.cure
+    assert cure in found.cure
+    assert ("__powf" in found.cure) is ("product" not in cure)
+    assert (NO_NEGATIVE in found.cure) is condition
 
 
 FLOATS = (

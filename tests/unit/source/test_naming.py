@@ -58,14 +58,27 @@ def test_the_pragma_that_is_there() -> None:
     )
 
 
-@pytest.mark.parametrize(("pragma", "told"), [("#pragma unroll U", True), ("", False)])
-def test_without_samples_the_pragmas_of_all_loops_are_told(pragma: str, told: bool) -> None:
-    """As of a distance whose loop has a factor that its caller gives."""
+@pytest.mark.parametrize("pragma", ["#pragma unroll U", "#pragma unroll 1", ""])
+@pytest.mark.parametrize("other", [True, False])
+def test_without_samples_loops_with_a_pragma_are_a_note(pragma: str, other: bool) -> None:
+    """As of a distance whose loop has a factor that its caller gives; told beside a loop without one."""
     text = values.GATHER_SOURCE.replace("    float acc = 0.0f;", f"    float acc = 0.0f;\n    {pragma}")
     text = text.replace('#include "load.cuh"\n', "", 1)
     scope = replace(values.LOOP_UNROLLING.scope, kind=ScopeKind.KERNEL)
-    said = added(replace(values.LOOP_UNROLLING, scope=scope), {values.GATHER_FILE: text})
-    assert said == ("There is already #pragma unroll U at gather.cu:8." if told else "")
+    lines = [9, 1] if other else [9]
+    hotspots = tuple(
+        replace(values.CONVERSION_HOTSPOT, definition=values.code(0x150, "LDG.E R2, [R2.64]", at), use=None)
+        for at in map(values.at, lines)
+    )
+    suggestion = replace(values.LOOP_UNROLLING, scope=scope, hotspots=hotspots)
+    facts = {values.GATHER_FILE: source_facts(values.GATHER_FILE, text)}
+    (named,) = name_source_tokens([values.kernel(suggestions=(suggestion,))], facts.get, NAMING)
+    if pragma == "#pragma unroll U" and not other:
+        assert not named.suggestions
+        assert named.notes[-1] == suggestion
+    else:
+        told = f"There is already {pragma} at gather.cu:8." if pragma else ""
+        assert named.suggestions[0].advice.removeprefix(suggestion.advice).strip() == told
 
 
 @pytest.mark.parametrize("pragma", ["#pragma unroll 1", "#pragma unroll(1)"])
