@@ -232,12 +232,10 @@ def _is_set_back_in_memory(function: Function, loop: LoopId, load: int) -> bool:
 
 
 def _steps(function: Function, index: int) -> bool:
-    """Whether an instruction adds to what it left in the pass before."""
+    """Whether an instruction adds to what it left in the pass before, itself or by way of others."""
     instruction = function.instructions[index]
-    return instruction.opcode in _ADDS and any(
-        index in function.reaching.definitions(index, register)
-        for register in instruction.defs
-        if register in instruction.uses
+    return instruction.opcode in _ADDS and index in _makers(
+        function, [(index, used) for used in instruction.uses]
     )
 
 
