@@ -72,6 +72,13 @@ def _control(text: str) -> int:
     return stall | write << 5 | read << 8 | wait << 11
 
 
+def nested_loops(depth: int) -> str:
+    """Loops within each other, each with loads of its own at both ends, whose results nothing waits for."""
+    begin = [f"top{level}: LDG.E R{10 + level}, [R2.64] | W1" for level in range(depth)]
+    end = [f"LDG.E R{60 + level}, [R2.64] | W1\n@P1 BRA top{level} | S5" for level in reversed(range(depth))]
+    return "\n".join([*begin, *end, "EXIT"])
+
+
 def function_of(
     text: str | Sequence[Instruction],
     *,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.assembly import nested_loops
 from tests.blame_rows import blame_text, blamed, edge_of, rows
 
 from gpadvisor.blamer import GPA2021
@@ -113,10 +114,8 @@ def test_synchronization_and_fences_are_told_apart_in_the_code() -> None:
     assert blamed(result, "barrier") == {3: ("synchronization", 9)}
 
 
-def test_a_search_that_was_cut_short_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "top: LDG.E R0, [R2.64] | W0\nFADD R1, R0, R1 | ?0\n@P1 BRA top | S5\nEXIT"
-    samples = {(1, "long_scoreboard"): 9}
-    assert not blame_text(text, samples).problems
-    monkeypatch.setattr("gpadvisor.analyzer.scoreboards._MAX_VISITS", 1)
-    (problem,) = blame_text(text, samples).problems
+def test_a_search_that_was_cut_short_is_told() -> None:
+    text, samples = "LDG.E R0, [R2.64] | W0\nFADD R1, R0, R1 | ?0", {(1, "long_scoreboard"): 9}
+    assert not blame_text(f"{text}\n{nested_loops(4)}", samples).problems
+    (problem,) = blame_text(f"{text}\n{nested_loops(16)}", samples).problems
     assert "some sources may be missing" in problem.message

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.assembly import assemble, function_of, profile_of, program_of
+from tests.assembly import assemble, function_of, nested_loops, profile_of, program_of
 
 from gpadvisor.blamer.old_reasons import refined
 from gpadvisor.model.stalls import stall_reason
@@ -118,11 +118,12 @@ def test_others_stay_and_each_sample_is_told_by_its_own_place() -> None:
     }
 
 
-def test_what_was_not_searched_whole_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpadvisor.analyzer.scoreboards._MAX_VISITS", 1)
+@pytest.mark.parametrize(("depth", "is_searched"), [(4, True), (16, False)])
+def test_what_was_not_searched_whole_is_left_alone(depth: int, is_searched: bool) -> None:
+    text = f"LDG.E R0, [R2.64] | W0\nMOV R5, R6\nFADD R1, R0, R1 | ?0\n{nested_loops(depth)}"
     profile = profile_of({(AFTER_LDG, "memory_dependency"): 6})
-    text = "top: LDG.E R0, [R2.64] | W0\nMOV R5, R6\nFADD R1, R0, R1 | ?0\n@P1 BRA top | S5\nEXIT"
-    assert refined(program_of(function_of(text)), profile).reasons == profile.reasons
+    found = refined(program_of(function_of(text)), profile)
+    assert (found.reasons != profile.reasons) is is_searched
 
 
 def test_a_profile_of_today_is_left_alone() -> None:
