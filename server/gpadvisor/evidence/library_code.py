@@ -29,6 +29,14 @@ def makes_random_numbers(function: Function, index: int) -> bool:
     )
 
 
+def is_curands(function: Function, index: int) -> bool:
+    """Whether an instruction is of cuRAND's device functions, whatever header they are in."""
+    line = function.lines[index]
+    return line is not None and any(
+        "/curand_" in f"/{place.file}".replace("\\", "/") for place in line.library
+    )
+
+
 def is_all_librarys(function: Function, indices: Iterable[int]) -> bool:
     """Whether every instruction has a line of a library's code."""
     lines = [function.lines[index] for index in indices]

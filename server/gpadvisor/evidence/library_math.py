@@ -165,7 +165,7 @@ def divisor_of(function: Function, division: CodeSequence) -> Divisor | None:
     operand = division.operand or ""
     made, loop = _made_at(function, division), function.innermost_loop(_reader(function, division))
     makers = [function.instructions[index] for index in made]
-    if makers and all("c[0x3]" in maker.operands for maker in makers):
+    if makers and all("c[0x3]" in maker.operands and not maker.uses for maker in makers):
         return Divisor.NUMBER
     if "c[0x0]" in operand or _UNIFORM.search(operand):
         return Divisor.SAME

@@ -83,6 +83,7 @@ from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.streams import paced_by_memory
 from gpadvisor.evidence.divisions import integer_divisions
 from gpadvisor.evidence.fills import only_fills
+from gpadvisor.evidence.library_code import is_curands
 from gpadvisor.evidence.library_math import (
     is_behind_sequence,
     is_float_math,
@@ -265,7 +266,9 @@ def _hot(
         sequences = tuple(
             one
             for one in inline.get(function.id, ())
-            if one.kind != RECIPROCAL and (function.id, one.start) not in hidden
+            if one.kind != RECIPROCAL
+            and (function.id, one.start) not in hidden
+            and not is_curands(function, one.start)
         )
         covered = {index for sequence in sequences for index in sequence.indices}
         if 2 * len(covered) < len(function.instructions):

@@ -11,6 +11,7 @@ from tests.optimizer_values import Row, context_of, listing
 from gpadvisor.estimators.fast_forms import SINGLE
 from gpadvisor.evidence.library_math import POW
 from gpadvisor.model.advice import Match, Rejection
+from gpadvisor.model.ids import SourceLocation
 from gpadvisor.rules.fast_math import OPTIMIZER
 
 BEFORE_LOOP = "take the reciprocal of the divisor before the loop, in which it stays, and multiply at"
@@ -22,6 +23,9 @@ def _divided(divisor: str, line: int = 4) -> str:
         f"MUFU.RCP64H R3, {divisor} // {line}\nDFMA R8, -R4, R2, 1 // {line}\nDFMA R8, R8, R8, R8 // {line}\n"
         f"@P1 BRA over{line}\nCALL.REL.NOINC slow\nover{line}:\n"
     )
+
+
+SQUARED = "LDG.E.64 R12, [R20.64]\nDFMA R14, R12, R12, c[0x3][0x8]\n"
 
 
 def _found(text: str, arch: str = "sm_86") -> Match | Rejection:
@@ -52,6 +56,11 @@ def _loop(body: str, before: str = "") -> str:
             "multiply by the reciprocal of the constant at kernel.cu:4",
         ),
         (
+            _loop(f"{SQUARED}{_divided('R15')}{_divided('R15', 9)}"),
+            "sm_86",
+            "take one reciprocal for all that is divided by the same value at kernel.cu:4, kernel.cu:9; use",
+        ),
+        (
             _loop(_divided("R15"), "DMUL R14, R12, R12\n"),
             "sm_86",
             f"{BEFORE_LOOP} kernel.cu:4; use single",
@@ -67,6 +76,7 @@ def _loop(body: str, before: str = "") -> str:
         "parameter",
         "uniform register",
         "constant memory",
+        "a sum with a constant",
         "made before the loop",
         "of two divisions",
     ],
@@ -246,3 +256,14 @@ def test_single_precision_comes_last_where_products_gain() -> None:
     assert isinstance(found, Match)
     assert found.cure.startswith("multiply by the reciprocal of the constant at kernel.cu:4")
     assert found.adjustments[0].expected == pytest.approx(0.95 * 100 / 150)  # of pow() nothing
+
+
+@pytest.mark.parametrize(("header", "told"), [("curand_normal.h", False), ("array.h", True)])
+def test_math_of_curand_is_its_own_affair(header: str, told: bool) -> None:
+    """As of a sequence's start, whose divisions nobody who calls curand_init() can change."""
+    context = replace(context_of(listing(_loop(_divided("12")))), blame=None)
+    (function,) = context.program.functions
+    inside = (SourceLocation(f"/usr/local/cuda/include/{header}", 300),)
+    lines = tuple(None if line is None else replace(line, library=inside) for line in function.lines)
+    program = replace(context.program, functions=(replace(function, lines=lines),))
+    assert isinstance(OPTIMIZER.match(replace(context, program=program)), Match) is told
