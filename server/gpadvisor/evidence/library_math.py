@@ -176,6 +176,23 @@ def divisor_of(function: Function, division: CodeSequence) -> Divisor | None:
     return Divisor.SHARED if made and divisions_alike(function, division) > 1 else Divisor.OWN
 
 
+def is_by_counter(function: Function, division: CodeSequence) -> bool:
+    """Whether a constant divisor is another one in each copy of its line: the counter of an unrolled loop."""
+    if division.kind not in {FLOAT_BY_CONSTANT, DIVISION_BY_CONSTANT}:
+        return False
+    line = function.lines[division.start]
+    divisors = {
+        one.operand
+        for one in math_sequences(function)
+        if one.kind == division.kind and function.lines[one.start] == line
+    }
+    return line is not None and len(divisors) > _WRITTEN
+
+
+_WRITTEN: Final = 2
+"""Constants by which someone divides in one line."""
+
+
 def divisions_alike(function: Function, division: CodeSequence) -> int:
     """The divisions of a function that divide by the same value, this one included."""
     return _divisions(function, division.kind)[_made_at(function, division)]

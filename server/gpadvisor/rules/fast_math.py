@@ -86,6 +86,7 @@ from gpadvisor.evidence.fills import only_fills
 from gpadvisor.evidence.library_code import is_curands
 from gpadvisor.evidence.library_math import (
     is_behind_sequence,
+    is_by_counter,
     is_float_math,
     is_of_doubles,
     routine_name,
@@ -269,6 +270,7 @@ def _hot(
             if one.kind != RECIPROCAL
             and (function.id, one.start) not in hidden
             and not is_curands(function, one.start)
+            and not is_by_counter(function, one)
         )
         covered = {index for sequence in sequences for index in sequence.indices}
         if 2 * len(covered) < len(function.instructions):

@@ -110,6 +110,17 @@ def test_a_loop_whose_inner_loop_has_no_pass_there_is_no_innermost_one(line: int
     assert isinstance(found, Match) is told
 
 
+@pytest.mark.parametrize(
+    ("divisors", "told"), [(("2", "2", "2"), True), (("2", "3"), True), (("2", "3", "4"), False)]
+)
+def test_a_counter_that_unrolling_makes_a_constant_is_none_of_the_source(
+    divisors: tuple[str, ...], told: bool
+) -> None:
+    """As in a mean that is kept up to date: each step divides by how many there are."""
+    copies = "".join(_divided(one).replace("over4", f"over{at}") for at, one in enumerate(divisors))
+    assert isinstance(_found(_loop(copies)), Match) is told
+
+
 def test_of_other_doubles_nothing_is_said_without_samples() -> None:
     """Each pass divides by a value of its own: only the program tells whether floats would do."""
     found = _found(_loop(f"LDG.E.64 R14, [R20.64]\n{_divided('R15')}"))
