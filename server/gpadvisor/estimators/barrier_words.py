@@ -9,7 +9,7 @@ import numpy as np
 
 from gpadvisor.estimators import constants, terms
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.evidence.barriers import Needless, needless_barriers
+from gpadvisor.evidence.barriers import Needless, is_barrier, needless_barriers
 from gpadvisor.evidence.common_loads import last_barrier
 from gpadvisor.evidence.divisions import integer_divisions
 from gpadvisor.evidence.exchanges import exchange_barriers
@@ -67,9 +67,14 @@ def _exchanges(context: KernelContext, functions: tuple[Function, ...]) -> tuple
 
 
 def _often_passed(functions: tuple[Function, ...], sites: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
-    """Without samples: a barrier that is passed once costs next to nothing."""
-    by_id = {function.id: function for function in functions}
-    return tuple(site for site in sites if by_id[site.function].innermost_loop(site.index) is not None)
+    """Without samples: a barrier that is passed once costs nothing beside those that a loop passes."""
+    in_loop = {
+        (function.id, index)
+        for function in functions
+        for index in range(len(function.instructions))
+        if is_barrier(function, index) and function.innermost_loop(index) is not None
+    }
+    return tuple(site for site in sites if not in_loop or (site.function, site.index) in in_loop)
 
 
 def _surest(redundant: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:

@@ -13,14 +13,13 @@ from gpadvisor.estimators import terms
 from gpadvisor.estimators.fast_forms import FAST, FoundMath, is_product
 from gpadvisor.evidence.library_math import (
     POW,
-    QUOTIENTS,
     Divisor,
-    becomes_whole,
     divisor_of,
     has_no_whole_exponent,
     is_for_rare,
     is_of_doubles,
     is_whole_power,
+    is_whole_quotient,
     roots_divided_by,
     routine_name,
     takes_negative_base,
@@ -97,7 +96,7 @@ def concrete_cures(found: FoundMath) -> list[str]:
     cures = [
         f"divide whole numbers at {line_text(function, sequence.start)}, where the quotient becomes one"
         for function, sequence in found.sequences()
-        if sequence.kind in QUOTIENTS and becomes_whole(function, sequence)
+        if is_whole_quotient(function, sequence)
     ][:1]
     cures += [cure.words for cure in _cures(found)]
     powers = {helper.id: helper for helper in found.helpers if POW in helper.name}

@@ -10,7 +10,7 @@ from typing import Final
 
 from gpadvisor.errors import UnknownArchitectureError
 from gpadvisor.evidence.accesses import is_global
-from gpadvisor.evidence.arrays import same_array
+from gpadvisor.evidence.arrays import is_indexed_by_data, same_pointer
 from gpadvisor.evidence.held_passes import is_stepped_by_launch
 from gpadvisor.evidence.patterns import SLOW_PATH, math_sequences
 from gpadvisor.evidence.queries import loop_indices
@@ -76,13 +76,16 @@ _OTHERS: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION, OpcodeCla
 
 
 def _own_bytes(function: Function, indices: frozenset[int]) -> int:
-    """What a thread loads and stores, of each array once: its other elements may be neighbours' as well."""
+    """What a thread loads and stores, of each array once: its other elements may be neighbours' as well.
+
+    What loaded words decide may be any thread's, and in a cache.
+    """
     widths: dict[tuple[bool, int], int] = {}
     for index in sorted(indices):
         instruction = function.instructions[index]
-        if is_global(instruction):
+        if is_global(instruction) and not is_indexed_by_data(function, index):
             stores = instruction.info.opclass is OpcodeClass.STORE
-            alike = (one for one in widths if one[0] is stores and same_array(function, one[1], index))
+            alike = (one for one in widths if one[0] is stores and same_pointer(function, one[1], index))
             first = next(alike, (stores, index))
             widths[first] = max(widths.get(first, 0), instruction.width_bytes or 0)
     return sum(widths.values())

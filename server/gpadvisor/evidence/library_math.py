@@ -261,8 +261,10 @@ _NEAR: Final = 32
 """Instructions around a division in which what it divides and what comes of it are followed."""
 
 
-def becomes_whole(function: Function, division: CodeSequence) -> bool:
-    """Whether the quotient of a whole number is cut to one, which a less exact quotient may miss by one."""
+def is_whole_quotient(function: Function, division: CodeSequence) -> bool:
+    """Whether math is a whole number's quotient that is cut to one: a less exact one may miss it by one."""
+    if division.kind not in QUOTIENTS:
+        return False
     code = function.instructions
     last_product = max((index for index in division.indices if code[index].opcode == "FFMA"), default=None)
     check = next(index for index in division.indices if code[index].opcode == "FCHK")

@@ -21,7 +21,7 @@ from gpadvisor.evidence.lanes import numbers_of
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.advice import StaticSite
 from gpadvisor.model.ids import LoopId
-from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Register
+from gpadvisor.model.instruction import Instruction, OpcodeClass, Register
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function
 
@@ -39,24 +39,17 @@ _BELOW: Final = {"GE": 0, "LT": 0, "GT": 1, "LE": 1}
 def tree_barriers(function: Function) -> tuple[int, ...]:
     """Barriers at each level of a tree reduction or scan: its bound halves (or doubles) between them.
 
-    Trees down the columns of a block are none: the values that they join are of different warps. Nor are
-    those in device memory: they may be of the whole grid, which no barrier of a block holds together.
+    Trees down the columns of a block are none: the values that they join are of different warps.
     """
     levels = [
         index
         for loop in function.loops
         if _has_shared_tree(function, loop.id)
-        and not _is_in_device_memory(function, loop.id)
         and not any(_is_of_rows(function, index) for index in loop_indices(function, loop.id))
         for index in loop_indices(function, loop.id)
         if is_barrier(function, index)
     ]
     return tuple(sorted({*levels, *_unrolled_tree(function)}))
-
-
-def _is_in_device_memory(function: Function, loop: LoopId) -> bool:
-    code = (function.instructions[index] for index in loop_indices(function, loop))
-    return all(one.info.space is MemorySpace.GLOBAL for one in code if is_memory(one))
 
 
 @lru_cache(maxsize=64)

@@ -89,6 +89,7 @@ from gpadvisor.evidence.library_math import (
     is_by_counter,
     is_float_math,
     is_of_doubles,
+    is_whole_quotient,
     routine_name,
 )
 from gpadvisor.evidence.loops import versions_without_inner
@@ -268,7 +269,7 @@ def _hot(
             one
             for one in inline.get(function.id, ())
             if one.kind != RECIPROCAL
-            and (function.id, one.start) not in hidden
+            and ((function.id, one.start) not in hidden or is_whole_quotient(function, one))
             and not is_curands(function, one.start)
             and not is_by_counter(function, one)
         )

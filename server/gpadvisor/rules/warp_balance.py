@@ -7,11 +7,11 @@ Synchronization stalls: samples of warps that wait at `__syncthreads()` (`BAR`),
 a warpgroup or cluster. It says which instructions the slow side spends its time on before the barrier,
 whether the work there is divided unevenly (by executed counts), and what the barrier is there for.
 Without samples it names a thread that alone adds up, in a loop, what its block stored in shared memory, and
-barriers that need not be: those in loops that order no access of one thread before one of another, those of
-a block that is one warp by its launch bounds, and those that hold the whole block at every level of a tree,
-up or down, or in each step of a sort whose partners are of one warp. Where the report shows neither such a
-barrier nor uneven work, it is a note. Where threads may come to barriers on different ways, or another
-instantiation of the same line needs the barrier, it names none: there one can be the counterpart of another.
+barriers that need not be: those that order no access of one thread before one of another, those of a block
+that is one warp by its launch bounds, and those that hold the whole block at every level of a tree, up or
+down, or in each step of a sort whose partners are of one warp. Where the report shows neither such a barrier
+nor uneven work, it is a note. Where threads may come to barriers on different ways, or another instantiation
+of the same line needs the barrier, it names none: there a barrier can be the counterpart of another.
 
 ## Why warps stall
 

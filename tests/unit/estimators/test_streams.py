@@ -53,3 +53,13 @@ def test_an_array_counts_once() -> None:
     stencil = "".join(f"LDG.E R{20 + at}, [R2.64+{4 * at:#x}]\n" for at in range(16))
     program = listing(_loop(work=400, more=stencil), "sm_86").program
     assert not paced_by_memory(program, program.functions)
+
+
+def test_what_loaded_words_decide_is_no_stream() -> None:
+    """As of faces of cells, whose neighbours a list names: they may be in a cache."""
+    gather = "".join(
+        f"IMAD.WIDE R{16 + at}, R6, R9, c[0x0][{0x180 + 8 * at:#x}]\nLDG.E R{40 + at}, [R{16 + at}.64]\n"
+        for at in (0, 2, 4, 6)
+    )
+    program = listing(_loop(work=400, more=gather), "sm_86").program
+    assert not paced_by_memory(program, program.functions)
