@@ -29,7 +29,7 @@ def held_sites(context: KernelContext) -> tuple[StaticSite, ...]:
     for function in kernel_functions(context.program, context.kernel):
         if is_launched_by_library(function.demangled):
             continue
-        for load, use, store in held_loads(function, COVERING[StallClass.MEMORY]):
+        for load, use, store in held_loads(function, COVERING[StallClass.MEMORY], context.program.form):
             apart = f"{use - load} instruction{'s' if use - load > 1 else ''}"
             detail = (
                 f"{function.instructions[load].opcode} used {apart} later, behind the store of "

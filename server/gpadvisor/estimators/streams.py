@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from gpadvisor.errors import UnknownArchitectureError
+from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.accesses import is_global
 from gpadvisor.evidence.arrays import is_indexed_by_data, same_pointer
 from gpadvisor.evidence.held_passes import is_stepped_by_launch
@@ -20,11 +21,10 @@ from gpadvisor.model.instruction import OpcodeClass, Pipe
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function, FunctionKind, Program
 
-_SCHEDULERS: Final = 4
-"""Of an SM, on every architecture since Volta."""
 
-
-def paced_by_memory(program: Program, functions: Iterable[Function]) -> frozenset[tuple[FunctionId, int]]:
+def paced_by_memory(
+    context: KernelContext, functions: Iterable[Function]
+) -> frozenset[tuple[FunctionId, int]]:
     """Instructions whose cost memory hides: DRAM moves a thread's elements slower than all of them issue.
 
     Differs from GPA: without samples nothing says what warps wait for. Of a loop whose counter steps by the
@@ -35,12 +35,12 @@ def paced_by_memory(program: Program, functions: Iterable[Function]) -> frozense
         (function.id, index)
         for function in functions
         if function.kind is FunctionKind.KERNEL
-        for index in _paced(program, function)
+        for index in _paced(context.program, function, context.machine.sm.schedulers.value)
     )
 
 
 @lru_cache(maxsize=64)
-def _paced(program: Program, function: Function) -> frozenset[int]:
+def _paced(program: Program, function: Function, schedulers: int) -> frozenset[int]:
     sequences = math_sequences(function)
     library = frozenset[int]().union(*(sequence.whole for sequence in sequences))
     rare = frozenset[int]().union(*(one.whole for one in sequences if one.kind == SLOW_PATH))
@@ -52,12 +52,12 @@ def _paced(program: Program, function: Function) -> frozenset[int]:
         if loop.id not in outer and is_stepped_by_launch(function, loop.id, program.form, products=True)
     ] or [frozenset(range(len(function.instructions)))] * (not loops)
     return frozenset[int]().union(
-        *(part for part in parts if _loads_longer(program, function, part - rare, library))
+        *(part for part in parts if _loads_longer(program, function, part - rare, library, schedulers))
     )
 
 
 def _loads_longer(
-    program: Program, function: Function, indices: frozenset[int], library: frozenset[int]
+    program: Program, function: Function, indices: frozenset[int], library: frozenset[int], schedulers: int
 ) -> bool:
     try:
         timing, device = timing_of(program.arch)
@@ -69,7 +69,7 @@ def _loads_longer(
     counts = Counter(function.instructions[index].info.pipe for index in indices)
     intervals = {Pipe.ALU: timing.alu_interval, Pipe.XU: timing.xu_interval, Pipe.FP64: timing.fp64_interval}
     busiest = max(len(indices), *(counts[pipe] * interval for pipe, interval in intervals.items()))
-    return WARP * _own_bytes(function, indices) / per_cycle >= busiest / _SCHEDULERS
+    return WARP * _own_bytes(function, indices) / per_cycle >= busiest / schedulers
 
 
 _OTHERS: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION, OpcodeClass.CALL, OpcodeClass.BARRIER})

@@ -41,7 +41,6 @@ from gpadvisor.model.blame import Blame
 from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId, LoopId
 from gpadvisor.model.instruction import OpcodeClass
-from gpadvisor.model.language import Language
 from gpadvisor.model.machine import WARP
 from gpadvisor.model.program import Function
 
@@ -99,7 +98,7 @@ def outlook_of(context: KernelContext, blame: Blame, region: Region, counts: Cou
         _threads(warps, threads, facts, lanes_of(context)),
         None if few else _already(facts),
         _barrier(facts),
-        _held(function, load, store, context.language),
+        _held(context, function, load, store),
     )
     costs = (
         ()
@@ -261,7 +260,7 @@ def _store_in_the_way(
     )
 
 
-def _held(function: Function, load: int | None, store: int | None, language: Language) -> _Check:
+def _held(context: KernelContext, function: Function, load: int | None, store: int | None) -> _Check:
     if load is None or store is None:
         return None
     if function.instructions[load].info.space not in DEVICE_SPACES or same_array(function, load, store):
@@ -269,10 +268,10 @@ def _held(function: Function, load: int | None, store: int | None, language: Lan
             constants.HELD,
             f"each pass stores at {line_text(function, store)} to the array that it loads from",
         )
-    if is_pointer_from_memory(function, load):
+    if is_pointer_from_memory(function, load, context.program.form):
         return constants.HELD, (
             f"its store at {line_text(function, store)} may write what the next pass loads by a pointer that "
-            f"is no parameter, so that {terms.MARKED.of(language)}"
+            f"is no parameter, so that {terms.MARKED.of(context.language)}"
         )
     # __restrict__, which the change names, takes this one away.
     return 1.0, f"its store at {line_text(function, store)} may write what the next pass loads"

@@ -13,12 +13,11 @@ from gpadvisor.evidence.loops import every_pass, loop_comparisons
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import Instruction, MemorySpace, Register
+from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.program import Function
 
 _PARAMETER: Final = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 _PARAMETER_AT: Final = re.compile(r"c\[0x0\]\[0x([0-9a-f]+)\]")
-_LEAST_PARAMETER: Final = 0x100
-"""Below are the sizes of the launch, on every architecture since Volta."""
 _VARIABLE: Final = "c[0x3]["
 """Of a ``__constant__`` variable of the program."""
 _ADDRESS: Final = re.compile(r"\[([^\[\]]*R\d[^\[\]]*)\]")
@@ -67,11 +66,14 @@ def bytes_apart(function: Function, first: int, second: int) -> int | None:
     return end - begin
 
 
-def is_pointer_from_memory(function: Function, access: int) -> bool:
-    """Whether the pointer itself was loaded, or is a constant: no parameter is there to be marked."""
+def is_pointer_from_memory(function: Function, access: int, form: CodeForm) -> bool:
+    """Whether the pointer itself was loaded, or is a constant: no parameter is there to be marked.
+
+    In front of the parameters are the sizes of the launch, which are in an offset.
+    """
     makers = [function.instructions[index] for index in address_makers(function, access)]
     is_parameter = any(
-        int(at, 16) >= _LEAST_PARAMETER for maker in makers for at in _PARAMETER_AT.findall(maker.operands)
+        int(at, 16) >= form.parameters_at for maker in makers for at in _PARAMETER_AT.findall(maker.operands)
     )
     return not is_parameter and any(
         (is_memory(instruction) and instruction.info.space not in _OWN) or _VARIABLE in instruction.operands

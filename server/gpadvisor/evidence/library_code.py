@@ -21,19 +21,20 @@ def in_library_loop(function: Function, index: int) -> bool:
 
 def makes_random_numbers(function: Function, index: int) -> bool:
     """Whether an instruction is of cuRAND's device functions, with the states that they keep."""
-    line = function.lines[index]
-    return (
-        line is not None
-        and bool(line.library)
-        and f"/{line.library[0].file}".replace("\\", "/").endswith("/curand_kernel.h")
-    )
+    files = _library_files(function, index)
+    return bool(files) and files[0] == "curand_kernel.h"
 
 
 def is_curands(function: Function, index: int) -> bool:
     """Whether an instruction is of cuRAND's device functions, whatever header they are in."""
+    return any(name.startswith("curand_") for name in _library_files(function, index))
+
+
+def _library_files(function: Function, index: int) -> list[str]:
+    """The names of the headers of libraries that an instruction is of, in the order of its line entry."""
     line = function.lines[index]
-    return line is not None and any(
-        "/curand_" in f"/{place.file}".replace("\\", "/") for place in line.library
+    return (
+        [] if line is None else [place.file.replace("\\", "/").rpartition("/")[2] for place in line.library]
     )
 
 

@@ -21,7 +21,7 @@ from gpadvisor.evidence.library_code import in_library_loop
 from gpadvisor.evidence.loops import every_pass, loop_facts
 from gpadvisor.model.instruction import Instruction, OpcodeClass, Pipe, Register
 from gpadvisor.model.kind import Kind
-from gpadvisor.model.machine import LINE_BYTES
+from gpadvisor.model.machine import LINE_BYTES, CodeForm
 from gpadvisor.model.program import Function
 from gpadvisor.model.stalls import StallClass
 
@@ -165,7 +165,9 @@ def _after(function: Function, definition: int, use: int, distance: int) -> int:
     return slots
 
 
-def cure_of(function: Function, definition: int, use: int, room: Room, distance: int) -> Cure | None:
+def cure_of(
+    function: Function, definition: int, use: int, room: Room, distance: int, form: CodeForm
+) -> Cure | None:
     """What can be done about one pair, or None where it is the compiler's affair."""
     instruction = function.instructions[definition]
     if in_library_loop(function, definition):
@@ -188,7 +190,7 @@ def cure_of(function: Function, definition: int, use: int, room: Room, distance:
     if room.may_alias:
         store = room.obstacle_index
         same = same_array(function, definition, store) or same_pointer(function, definition, store)
-        nameless = any(is_pointer_from_memory(function, access) for access in (definition, store))
+        nameless = any(is_pointer_from_memory(function, access, form) for access in (definition, store))
         return None if same or nameless or _has_cache_hint(instruction) else Cure.NO_ALIAS
     held = function.instructions[room.obstacle_index].info.opclass
     return Cure.BEFORE_BARRIER if held is OpcodeClass.BARRIER else None
@@ -283,7 +285,7 @@ def _has_cache_hint(load: Instruction) -> bool:
     return not {"EF", "EL", "EU", "LU", "NA"}.isdisjoint(load.modifiers)
 
 
-def held_loads(function: Function, distance: int) -> Iterator[tuple[int, int, int]]:
+def held_loads(function: Function, distance: int, form: CodeForm) -> Iterator[tuple[int, int, int]]:
     """Loads in loops that the compiler left next to their use: a store before them may write what they read.
 
     Where nothing holds a load, the compiler has moved it already; what else holds one (its address, a
@@ -292,6 +294,7 @@ def held_loads(function: Function, distance: int) -> Iterator[tuple[int, int, in
     Args:
         function: where to look.
         distance: instructions that would cover the latency of a load.
+        form: where parameters are.
 
     Yields:
         The load, its use and the store.
@@ -306,7 +309,7 @@ def held_loads(function: Function, distance: int) -> Iterator[tuple[int, int, in
             if use is None:
                 continue
             room = room_to_move(function, index, use, distance)
-            if cure_of(function, index, use, room, distance) is Cure.NO_ALIAS:
+            if cure_of(function, index, use, room, distance, form) is Cure.NO_ALIAS:
                 yield index, use, room.obstacle_index or 0
 
 

@@ -207,7 +207,7 @@ def _pairs(context: KernelContext, blame: Blame, rows: RowIndices) -> list[_Pair
         definition, use = int(blame.rows.def_index[row]), int(blame.rows.use_index[row])
         distance = _wanted(blame, row)
         room = room_to_move(function, definition, use, distance)
-        cure = cure_of(function, definition, use, room, distance)
+        cure = cure_of(function, definition, use, room, distance, context.program.form)
         if cure is Cure.ONE_AHEAD and (
             runs_once(context.program, (function.id, definition), context.profile) or _is_short(context)
         ):

@@ -263,7 +263,7 @@ def _hot(
 ) -> dict[FunctionId, tuple[CodeSequence, ...]]:
     """What of the math that is expanded in place runs often, and sets the pace."""
     hot: dict[FunctionId, tuple[CodeSequence, ...]] = {}
-    hidden = paced_by_memory(context.program, functions)
+    hidden = paced_by_memory(context, functions)
     for function in functions:
         sequences = tuple(
             one

@@ -138,7 +138,7 @@ def _match(context: KernelContext) -> Match | Rejection:
     sites = (*kinds["division"], *kinds["double"])
     if context.blame is None:
         busy = busy_doubles(context, functions)
-        hidden = paced_by_memory(context.program, functions)
+        hidden = paced_by_memory(context, functions)
         sites = _worth_naming(
             functions, tuple(one for one in sites if (one.function, one.index) not in hidden)
         )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.optimizer_values import listing
+from tests.optimizer_values import context_of, listing
 
 from gpadvisor.estimators.streams import paced_by_memory
 
@@ -44,15 +44,15 @@ def _loop(work: int = 4, step: str = BY_GRID, more: str = "") -> str:
     ],
 )
 def test_dram_sets_the_pace_of_a_few_instructions_for_each_element(text: str, arch: str, paced: bool) -> None:
-    program = listing(text, arch).program
-    assert bool(paced_by_memory(program, program.functions)) is paced
+    context = context_of(listing(text, arch))
+    assert bool(paced_by_memory(context, context.program.functions)) is paced
 
 
 def test_an_array_counts_once() -> None:
     """Its other elements are those of neighbours, as in a stencil, which L1 has."""
     stencil = "".join(f"LDG.E R{20 + at}, [R2.64+{4 * at:#x}]\n" for at in range(16))
-    program = listing(_loop(work=400, more=stencil), "sm_86").program
-    assert not paced_by_memory(program, program.functions)
+    context = context_of(listing(_loop(work=400, more=stencil), "sm_86"))
+    assert not paced_by_memory(context, context.program.functions)
 
 
 def test_what_loaded_words_decide_is_no_stream() -> None:
@@ -61,5 +61,5 @@ def test_what_loaded_words_decide_is_no_stream() -> None:
         f"IMAD.WIDE R{16 + at}, R6, R9, c[0x0][{0x180 + 8 * at:#x}]\nLDG.E R{40 + at}, [R{16 + at}.64]\n"
         for at in (0, 2, 4, 6)
     )
-    program = listing(_loop(work=400, more=gather), "sm_86").program
-    assert not paced_by_memory(program, program.functions)
+    context = context_of(listing(_loop(work=400, more=gather), "sm_86"))
+    assert not paced_by_memory(context, context.program.functions)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What moves the index of a thread's array: a loop, or conditions, of which no unrolling makes a constant."""
+"""What moves the index of an array, and where its pointer comes from."""
 
 from __future__ import annotations
 
 import pytest
 from tests.optimizer_values import listing
 
-from gpadvisor.evidence.arrays import is_moved_by_conditions
+from gpadvisor.evidence.arrays import is_moved_by_conditions, is_pointer_from_memory
 
 COUNTED = "again:\nLEA R3, R2, R1, 0x2\nSTL [R3], R4\nIADD3 R2, R2, 0x1, RZ\n@P0 BRA again\nEXIT"
 GUARDED = "again:\nLEA R3, R2, R1, 0x2\nSTL [R3], R4\n@P1 IADD3 R2, R2, 0x1, RZ\n@P0 BRA again\nEXIT"
@@ -31,3 +31,15 @@ def test_a_stack_is_moved_by_conditions_and_a_counter_is_not(text: str, moved: b
     (function,) = listing(text).program.functions
     (access,) = [i for i, one in enumerate(function.instructions) if one.opcode in {"LDL", "STL"}]
     assert is_moved_by_conditions(function, access) is moved
+
+
+@pytest.mark.parametrize(
+    ("arch", "block_size", "parameter"), [("sm_80", 0x0, 0x168), ("sm_100", 0x360, 0x388)]
+)
+def test_a_size_of_the_launch_in_an_offset_is_no_parameter(
+    arch: str, block_size: int, parameter: int
+) -> None:
+    for at, loaded in ((block_size, True), (parameter, False)):
+        text = f"LDG.E.64 R2, [R6.64]\nIMAD.WIDE R4, R0, c[0x0][{at:#x}], R2\nLDG.E R8, [R4.64]\nEXIT"
+        program = listing(text, arch).program
+        assert is_pointer_from_memory(program.functions[0], 2, program.form) is loaded
