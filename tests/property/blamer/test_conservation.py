@@ -131,9 +131,13 @@ def test_scoreboard_stalls_come_from_what_sets_a_waited_scoreboard(
             continue
         assert row.definition is not None
         source, use = code[row.definition], code[row.use]
-        waited = set(use.control.waits)
-        if use.partial_wait is not None:
-            waited.add(use.partial_wait.barrier)
+        # A warp held by DEPBAR is sampled one instruction behind it.
+        held = [place for place in code[max(row.use - 1, 0) : row.use] if place.opcode == "DEPBAR"]
+        waited = set[int]()
+        for place in (*held, use):
+            waited.update(place.control.waits)
+            if place.partial_wait is not None:
+                waited.add(place.partial_wait.barrier)
         set_by_source = {source.control.write_barrier, source.control.read_barrier}
         if waited:
             in_order = source.info.queue is not None or source.opcode == "LDGSTS"
