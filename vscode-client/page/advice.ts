@@ -3,7 +3,7 @@
 
 import type { CodeRef, Estimate, Hotspot, Suggestion } from "./document";
 import { button, details, fill, h, panel, table } from "./dom";
-import { address, baseName, count, figure, gain, percent, plural, words } from "./figures";
+import { address, baseName, count, explains, figure, gain, percent, plural, words } from "./figures";
 import type { Store } from "./store";
 
 const PLACES = 8;
@@ -77,7 +77,9 @@ function card(store: Store, one: Suggestion, at: number): HTMLElement {
   const won = one.speedup === null ? (one.evidence === "static" ? "code only" : "no gain known") : gain(one.speedup);
   const pick = button("", () => { store.pickSuggestion(at); }, { class: "pick", "aria-pressed": "false" });
   pick.append(h("strong", { class: "gain" }, won), " ", h("span", { class: "cure" }, one.cure ?? one.advice));
-  const cause = `${one.title}${(one.importance ?? 0) > 0 ? `, ${percent(one.importance ?? 0)} of samples` : ""} (${one.code})`;
+  const part = one.importance ?? 0;
+  const share = part > 0 && explains(part, one.speedup) ? `, ${percent(part)} of samples` : "";
+  const cause = `${one.title}${share} (${one.code})`;
   const first = one.hotspots[0];
   const place = first?.def ?? first?.use ?? null;
   const body = h("dl", {}, h("dt", {}, "cause"), h("dd", {}, cause));

@@ -34,6 +34,12 @@ export function gain(estimate: Pick<Estimate, "low" | "expected" | "high">): str
   return `${factor(of.expected, digits)} (${low === high || low === "unbounded" ? high : `${low}-${high}`})`;
 }
 
+/** Whether a share of the samples stands for at least half of a gain, as logarithms; else a full unit gets less to do. */
+export function explains(share: number, estimate: Estimate | null): boolean {
+  const expected = estimate === null ? 1 : (estimate.expected ?? Infinity);
+  return expected <= 1 || share >= 1 || -2 * Math.log(1 - share) >= Math.log(expected);
+}
+
 /** JSON has no infinity: null stands for it. */
 function finite({ low, expected, high }: Pick<Estimate, "low" | "expected" | "high">): Interval {
   return { low: low ?? Infinity, expected: expected ?? Infinity, high: high ?? Infinity };

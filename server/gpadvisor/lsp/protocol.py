@@ -219,7 +219,7 @@ class OverviewFinding:
     title: str  # the pattern found
     gain: str | None  # "4.5x"; None without an estimate
     gain_and_range: str | None  # "4.5x (3.8-4.9)"
-    share: float | None  # of the kernel's samples
+    share: float | None  # of the kernel's samples, where that explains the gain
     change: str  # what to do
     suppressed: str | None  # the reason given in the source
     place: OverviewPlace | None  # the line with most of it; None: no line on this machine

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.editor_values import FILE, FOUR, SOURCE, analysis, file_analysis, finding, kernel
+from tests.editor_values import FILE, FOUR, SOURCE, analysis, estimate, file_analysis, finding, kernel
 
 from gpadvisor.lsp.features.overview import overview
 from gpadvisor.lsp.layers import Entry
@@ -53,6 +53,17 @@ def test_findings_stand_at_the_heaviest_line_as_it_is_today(source: Path) -> Non
     place = entry.kernels[0].findings[0].place
     assert place is not None
     assert (place.line, place.stale) == (6, True)
+
+
+def test_a_share_of_samples_is_named_where_it_explains_the_gain() -> None:
+    def share(expected: float) -> float | None:
+        (one,) = kernel().suggestions
+        state = State()
+        half = replace(one, importance=0.5, speedup=estimate(1.0, expected, 5.0))
+        put(state, analysis(kernel(suggestions=(half,))))
+        return listed(state)[0].kernels[0].findings[0].share
+
+    assert (share(3.9), share(4.1)) == (0.5, None)  # half of the samples give at most 2x (GPA Eq. 2)
 
 
 def test_without_its_source_a_finding_has_no_line() -> None:

@@ -13,7 +13,7 @@ from gpadvisor.lsp.layers import Entry
 from gpadvisor.lsp.paths import resolved
 from gpadvisor.lsp.protocol import OverviewEntry, OverviewFinding, OverviewKernel, OverviewPlace
 from gpadvisor.lsp.snapshot import Snapshot, local_files
-from gpadvisor.model.figures import expected, gain
+from gpadvisor.model.figures import expected, explains, gain
 from gpadvisor.model.finding import Finding, Freshness, KernelView, Place, SuggestionView
 
 _MOST_KERNELS: Final = 200
@@ -125,14 +125,14 @@ class _Lister:
     def _finding(self, kernel: KernelView, suggestion: SuggestionView) -> OverviewFinding:
         leading = self._leading(kernel.kernel, suggestion.code)
         path, finding = (None, None) if leading is None else leading
-        won = suggestion.speedup
+        won, share = suggestion.speedup, suggestion.importance
         return OverviewFinding(
             code=suggestion.code,
             name=suggestion.name,
             title=clean(suggestion.title),
             gain=None if won is None else expected(won),
             gain_and_range=None if won is None else gain(won),
-            share=suggestion.importance,
+            share=None if share is None or not explains(share, won) else share,
             change=clean((finding.cure if finding is not None else "") or suggestion.advice),
             suppressed=None if suggestion.suppressed is None else clean(suggestion.suppressed),
             place=None if finding is None else self._place(Place(file=path or "", line=finding.line)),
