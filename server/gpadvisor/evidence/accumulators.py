@@ -8,7 +8,7 @@ from bisect import bisect_left
 from functools import lru_cache
 from typing import Final
 
-from gpadvisor.evidence.loops import ADDITIONS, immediate, last_writer, loop_facts
+from gpadvisor.evidence.loops import ADDITIONS, every_pass, immediate, last_writer, loop_facts
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import (
     Instruction,
@@ -104,11 +104,18 @@ def kept_in_loops(function: Function) -> frozenset[int]:
                 continue
             loads = [index for index in indices if code[index].info.opclass is OpcodeClass.LOAD]
             stores = [index for index in indices if index not in loads]
+            if stores and not any(_is_in_every_pass(function, loop.id, index) for index in stores):
+                continue
             if loads and not _others_written(code, indices):
                 continue  # nothing makes the compiler read it again: it is volatile
             if stores and (loads or any(_stores_sum(function, loop.id, index) for index in stores)):
                 result.update(indices)
     return frozenset(result)
+
+
+def _is_in_every_pass(function: Function, loop: LoopId, index: int) -> bool:
+    """Whether no condition decides about a store; one may let each thread write in another pass."""
+    return function.instructions[index].guard is None and every_pass(function, loop, index)
 
 
 def _others_written(code: dict[int, Instruction], indices: list[int]) -> bool:

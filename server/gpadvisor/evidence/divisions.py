@@ -17,7 +17,7 @@ from typing import Final
 from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.patterns import CodeSequence, opcode_index
 from gpadvisor.model.ids import SourceLocation
-from gpadvisor.model.instruction import Instruction, Register, RegisterFile, register_file
+from gpadvisor.model.instruction import Guard, Instruction, Register, RegisterFile, register_file
 from gpadvisor.model.program import Function
 
 _BEFORE: Final = 32
@@ -159,9 +159,13 @@ class _Web:
     def _follow(self, start: int) -> None:
         reached = set(self._code[start].defs)
         stages = ["MUFU", "F2I"]
+        anew: set[tuple[Guard, Register]] = set()  # written again under a condition, and read under it
         for index in range(start + 1, min(start + _REACH, len(self._code))):
             instruction = self._code[index]
-            if reached.intersection(instruction.uses):
+            guard = instruction.guard
+            if any(
+                guard is None or (guard, used) not in anew for used in reached.intersection(instruction.uses)
+            ):
                 if stages and instruction.opcode == stages[0]:
                     stages.pop(0)
                     self.is_division = not stages
@@ -175,9 +179,14 @@ class _Web:
                 self._divisor.update(instruction.defs)
                 reached.difference_update(instruction.defs)
                 continue
-            if instruction.guard is None:
+            if guard is None:
                 reached.difference_update(instruction.defs)
                 self._divisor.difference_update(instruction.defs)
+                anew = {
+                    (where, register) for where, register in anew if where.register not in instruction.defs
+                }
+            else:
+                anew.update((guard, written) for written in instruction.defs)
             if not reached or (stages and index - start > _BEFORE):
                 return
 

@@ -162,16 +162,21 @@ def _pragma_around(place: SourceLocation, source: FactsByPath) -> str:
     return f"{f'#pragma unroll {loop.unroll}'.rstrip()} at {line}"
 
 
-def name_pointers(suggestion: Suggestion, source: FactsByPath) -> str:
+def name_pointers(suggestion: Suggestion, source: FactsByPath) -> str | None:
     """Code reordering: pointers that the compiler must assume to overlap, where the advice is about them."""
     if Remedy.RESTRICT not in suggestion.remedies:
         return ""
     for place in _places(suggestion):
         facts = source(place.file)
         kernel = None if facts is None else facts.kernel(place.line)
-        if kernel is not None:
-            names = list(kernel.unrestricted)
-            return "" if len(names) < 2 else f"Pointers without __restrict__: {', '.join(names)}."
+        if kernel is None:
+            continue
+        names = kernel.unrestricted
+        if len(names) > 1:
+            return f"Pointers without __restrict__: {', '.join(names)}."
+        # One alone overlaps with none of those that are marked.
+        marked_ones = sum("*" in kind for kind in kernel.parameters or ()) - len(names)
+        return None if marked_ones > 0 and suggestion.remedies == (Remedy.RESTRICT,) else ""
     return ""
 
 

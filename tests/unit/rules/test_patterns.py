@@ -117,6 +117,18 @@ def test_a_collapsed_loop_is_divided_by_the_compiler(kernel: str, source: bool) 
     assert bool(written_divisions(function)) is source
 
 
+@pytest.mark.parametrize("guard", ["", "@!P1 "])
+def test_a_register_that_is_written_anew_is_no_part_of_a_division(guard: str) -> None:
+    """As the address of a load that an out-of-range element leaves out, in the negated divisor's register."""
+    text = (
+        "I2F.U32.RP R4, R6\nIADD3 R15, -R6, RZ, RZ\nMUFU.RCP R4, R4\nIADD3 R2, R4, 0xffffffe, RZ\n"
+        "F2I.FTZ.U32.TRUNC.NTZ R9, R2\nIMAD R15, R15, R9, RZ\n"
+        f"{guard}LDC.64 R14, c[0x0][0x168]\n{guard}IMAD.WIDE R14, R13, 0x4, R14\nEXIT"
+    )
+    (division,) = integer_divisions(_function(text))
+    assert division.indices == {0, 1, 2, 3, 4, 5}
+
+
 def test_a_conversion_or_a_reciprocal_alone_is_no_division() -> None:
     assert not integer_divisions(_function("I2F.U32 R4, R9\nMUFU.RCP R4, R4\nF2I R3, R4\nEXIT"))
     overwritten = "I2F.U32.RP R4, R9\nMOV R4, R8\nMUFU.RCP R4, R4\nF2I.U32 R3, R4\nEXIT"

@@ -94,8 +94,19 @@ def test_pointers_that_may_overlap() -> None:
     assert added(values.CODE_REORDERING) == ""  # to load for the next pass changes no pointer
     held = replace(values.CODE_REORDERING, remedies=(Remedy.RESTRICT,))
     assert added(held) == "Pointers without __restrict__: out, in, idx."
+    text = values.GATHER_SOURCE.replace("*in", "*__restrict__ in")
+    assert added(held, {values.GATHER_FILE: text}) == "Pointers without __restrict__: out, idx."
+
+
+def test_pointers_that_are_marked_are_a_note() -> None:
+    """One that is not marked overlaps with none of those that are; an element to keep is still told."""
     text = values.GATHER_SOURCE.replace("*in", "*__restrict__ in").replace("*idx", "*__restrict__ idx")
-    assert added(held, {values.GATHER_FILE: text}) == ""
+    facts = {values.GATHER_FILE: source_facts(values.GATHER_FILE, text)}
+    held = replace(values.CODE_REORDERING, remedies=(Remedy.RESTRICT,))
+    both = replace(held, remedies=(Remedy.RESTRICT, Remedy.KEEP_ELEMENT))
+    (named,) = name_source_tokens([values.kernel(suggestions=(held, both))], facts.get, NAMING)
+    assert named.suggestions == (both,)
+    assert named.notes[-1] == held
 
 
 def test_launch_bounds_that_are_there() -> None:
