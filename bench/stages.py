@@ -21,14 +21,14 @@ _STARTED: Final = time.perf_counter()
 STAGES: Final = (
     ("read the report", "gpadvisor.store.isolation", "_profile"),
     ("read the ELF", "gpadvisor.cubin", "read_cubin"),
-    ("nvdisasm itself", "gpadvisor.toolchain", "run_tool"),
+    ("nvdisasm itself", "gpadvisor.sandbox.tools", "run_tool"),
     ("parse its output", "gpadvisor.sass", "parse_json"),
     ("decode", "gpadvisor.sass", "decode"),
     ("lines and inlining", "gpadvisor.cubin", "decode_lines"),
     ("control flow", "gpadvisor.analyzer", "build_program"),
     ("blame", "gpadvisor.blamer", "blame"),
-    ("match, estimate", "gpadvisor.advice", "evaluate"),
-    ("rank, sum up", "gpadvisor.advice", "advise_kernel"),
+    ("match, estimate", "gpadvisor.advice.evaluate", "evaluate"),
+    ("rank, sum up", "gpadvisor.advice.kernel", "advise_kernel"),
     ("render", "gpadvisor.report.text", "render_text"),
 )
 

@@ -27,7 +27,8 @@ from tests.validation.captures import Measured, measured_speedups
 from tests.validation.finished import finished
 
 from gpadvisor import machine
-from gpadvisor.advice import NO_THRESHOLDS, advise_kernel
+from gpadvisor.advice.kernel import advise_kernel
+from gpadvisor.advice.standing import NO_THRESHOLDS
 from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.blamer import blame
 from gpadvisor.estimators.context import KernelContext

@@ -25,7 +25,7 @@ from tests.kernels import ROOT
 from tests.validation.table3_rows import ROWS, Row
 from tests.validation.what_ifs import within_range
 
-from gpadvisor.advice import MIN_SPEEDUP
+from gpadvisor.advice.standing import MIN_SPEEDUP
 from gpadvisor.cli import options
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.model.advice import Category, KernelAdvice

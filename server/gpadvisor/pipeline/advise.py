@@ -9,17 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from gpadvisor.advice import (
-    NO_THRESHOLDS,
-    Evaluated,
-    Thresholds,
-    advise,
-    advise_kernel,
-    by_time,
-    evaluate,
-    faster_words,
-    without_suppressed,
-)
+from gpadvisor.advice.compose import advise, by_time
+from gpadvisor.advice.evaluate import Evaluated, evaluate
+from gpadvisor.advice.kernel import advise_kernel
+from gpadvisor.advice.same_work import faster_words
+from gpadvisor.advice.standing import NO_THRESHOLDS, Thresholds
+from gpadvisor.advice.suppressed import without_suppressed
 from gpadvisor.errors import ProfileError
 from gpadvisor.model.advice import Advice, KernelAdvice, Match
 from gpadvisor.model.problem import Problem, ProblemCode

@@ -13,8 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 
-from gpadvisor.advice import Evaluated
-from gpadvisor.advice.evaluate import EstimatedMatch
+from gpadvisor.advice.evaluate import EstimatedMatch, Evaluated
 from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext

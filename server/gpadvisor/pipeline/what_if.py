@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from gpadvisor.advice import Evaluated
-from gpadvisor.advice.evaluate import EstimatedMatch
+from gpadvisor.advice.evaluate import EstimatedMatch, Evaluated
 from gpadvisor.errors import GpadvisorError
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import WhatIf

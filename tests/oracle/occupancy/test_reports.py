@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpadvisor import machine
-from gpadvisor.advice import chosen_launches
+from gpadvisor.advice.launches import chosen_launches
 from gpadvisor.analyzer.occupancy import GRID, kernel_occupancy
 from gpadvisor.errors import UnknownArchitectureError
 from gpadvisor.estimators.utilisation import utilisations

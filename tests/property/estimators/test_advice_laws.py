@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import hand_made as made
 
-from gpadvisor.advice import NO_THRESHOLDS, advise_kernel
+from gpadvisor.advice.kernel import advise_kernel
+from gpadvisor.advice.standing import NO_THRESHOLDS
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.blame import NO_INDEX, DependencyClass, Role
 from gpadvisor.model.profile import MetricValue

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import hand_made as made
 
-from gpadvisor.estimators import latency_hiding, parallel, parallel_equation, stall_elimination
 from gpadvisor.estimators.constants import RUN_TO_RUN
 from gpadvisor.estimators.interval import wilson
-from gpadvisor.estimators.latency_hiding import ScopeSamples, hidden_samples
-from gpadvisor.estimators.stall_elimination import elimination_equation
+from gpadvisor.estimators.latency_hiding import ScopeSamples, hidden_samples, latency_hiding
+from gpadvisor.estimators.parallel import parallel, parallel_equation
+from gpadvisor.estimators.stall_elimination import elimination_equation, stall_elimination
 from gpadvisor.model.advice import Adjustment, Estimate, Match, ParallelTarget, ReducedLoad, Region
 from gpadvisor.model.blame import Blame
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from gpadvisor import machine
-from gpadvisor.advice import NO_THRESHOLDS, advise_kernel, chosen_launches
+from gpadvisor.advice.kernel import advise_kernel
+from gpadvisor.advice.launches import chosen_launches
+from gpadvisor.advice.standing import NO_THRESHOLDS
 from gpadvisor.analyzer import build_program
 from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.blamer import blame

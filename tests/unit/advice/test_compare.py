@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests import advice_values as values
 from tests import hand_made as made
 
-from gpadvisor.advice import advise_kernel
 from gpadvisor.advice.compare import _stand_ins, compare_kernels, map_lines, pair_kernels
+from gpadvisor.advice.kernel import advise_kernel
 from gpadvisor.model.advice import KernelAdvice
 
 

@@ -10,10 +10,14 @@ from typing import Final
 import pytest
 from tests import hand_made as made
 
-from gpadvisor.advice import NO_THRESHOLDS, Thresholds, advise, advise_kernel, without_suppressed
-from gpadvisor.estimators import latency_hiding, stall_elimination
+from gpadvisor.advice.compose import advise
+from gpadvisor.advice.kernel import advise_kernel
+from gpadvisor.advice.standing import NO_THRESHOLDS, Thresholds
+from gpadvisor.advice.suppressed import without_suppressed
 from gpadvisor.estimators.context import KernelContext, Optimizer
+from gpadvisor.estimators.latency_hiding import latency_hiding
 from gpadvisor.estimators.parallel import parallel
+from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.model.advice import (
     Adjustment,
     Category,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests import hand_made as made
 
-from gpadvisor.advice import chosen_launches, launch_summaries, merge_launches, time_shares
+from gpadvisor.advice.launches import chosen_launches, launch_summaries, merge_launches, time_shares
 from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.model.profile import Evidence, KernelProfile, Profile
 from gpadvisor.model.stalls import stall_reason

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from tests import hand_made as made
 
-from gpadvisor.advice import chosen_launches, faster_words
+from gpadvisor.advice.launches import chosen_launches
+from gpadvisor.advice.same_work import faster_words
 from gpadvisor.model.profile import KernelProfile, Launch, Profile
 
 DRAM = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"

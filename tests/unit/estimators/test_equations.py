@@ -11,13 +11,12 @@ from typing import Final
 import pytest
 from tests import hand_made as made
 
-from gpadvisor.estimators import latency_hiding, parallel, stall_elimination
 from gpadvisor.estimators.constants import RUN_TO_RUN
 from gpadvisor.estimators.interval import wilson
-from gpadvisor.estimators.latency_hiding import ScopeSamples, hidden_samples, hiding_equation
-from gpadvisor.estimators.parallel import issue_ratio, parallel_equation
+from gpadvisor.estimators.latency_hiding import ScopeSamples, hidden_samples, hiding_equation, latency_hiding
+from gpadvisor.estimators.parallel import issue_ratio, parallel, parallel_equation
 from gpadvisor.estimators.ranges import factors
-from gpadvisor.estimators.stall_elimination import elimination_equation
+from gpadvisor.estimators.stall_elimination import elimination_equation, stall_elimination
 from gpadvisor.model.advice import Adjustment, Estimate, Match, MeasuredBound, ParallelTarget, ReducedLoad
 from gpadvisor.model.blame import Blame
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests import hand_made as made
 
-from gpadvisor.estimators import parallel
+from gpadvisor.estimators.parallel import parallel
 from gpadvisor.model.advice import Estimate, Match, ParallelTarget
 from gpadvisor.model.profile import CONFIGURATION_SHARE, CONFIGURATIONS, KernelProfile
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.optimizer_values import Row, context_of, listing
 
-from gpadvisor.advice import advise_kernel
+from gpadvisor.advice.kernel import advise_kernel
 from gpadvisor.estimators.barrier_words import in_all_uses
 from gpadvisor.estimators.utilisation import ISSUE, L1_REQUESTS
 from gpadvisor.evidence.barriers import Needless, needless_barriers, needless_in

@@ -10,9 +10,9 @@ import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor import machine
-from gpadvisor.advice import NO_THRESHOLDS
 from gpadvisor.advice.evaluate import evaluate
 from gpadvisor.advice.kernel import advise_kernel
+from gpadvisor.advice.standing import NO_THRESHOLDS
 from gpadvisor.estimators.constants import RUN_TO_RUN
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Match, Rejection, ScopeKind

@@ -11,7 +11,7 @@ from tests.kernels import KERNELS, compile_kernel
 from tests.simulations import fixture_config, program_of, reasons, run_fixture, run_text, text_program
 
 from gpadvisor import machine
-from gpadvisor.advice import advise_kernel
+from gpadvisor.advice.kernel import advise_kernel
 from gpadvisor.analyzer.occupancy import kernel_occupancy
 from gpadvisor.blamer import blame
 from gpadvisor.errors import UnknownArchitectureError, UsageError

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from tests.optimizer_values import Row, context_of, listing
 from tests.schemas import published_schema
 
-from gpadvisor.advice import NO_THRESHOLDS, advise_kernel
 from gpadvisor.advice.evaluate import EstimatedMatch
+from gpadvisor.advice.kernel import advise_kernel
+from gpadvisor.advice.standing import NO_THRESHOLDS
 from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Estimate, Match, ReducedLoad
