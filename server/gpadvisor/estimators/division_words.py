@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import Enum
+from typing import Final
 
 from gpadvisor.estimators import terms
 from gpadvisor.evidence.accesses import is_memory
@@ -14,6 +15,7 @@ from gpadvisor.evidence.queries import (
     line_text,
     loop_indices,
 )
+from gpadvisor.evidence.trees import halved
 from gpadvisor.model.ids import FunctionId
 from gpadvisor.model.instruction import Instruction, MemorySpace
 from gpadvisor.model.language import Language
@@ -39,35 +41,25 @@ Divisions = dict[FunctionId, tuple[CodeSequence, ...]]
 
 
 def told_divisions(functions: tuple[Function, ...]) -> tuple[Divisions, Divisions]:
-    """The divisions of the source that one change helps, and those that it does not.
+    """The divisions of the source that a change helps, and those that none does.
 
-    Beside divisors that all threads share these are divisors that change from pass to pass, as in Euclid's
-    algorithm; and nothing helps those that each pass loads.
+    Nothing helps those whose divisor changes from pass to pass, as in Euclid's algorithm, and those that
+    divide by what each pass loads; of 64-bit ones that change the width can.
     """
-    divisions, other_divisions, loaded = Divisions(), Divisions(), Divisions()
+    divisions, other_divisions = Divisions(), Divisions()
     for function in functions:
         written = [
             division for division in written_divisions(function) if written_at(functions, function, division)
         ]
         kinds = {division: _divisor(function, division) for division in written}
-        loaded[function.id] = tuple(one for one, kind in kinds.items() if kind is _Divisor.LOADED)
-        changing = tuple(one for one, kind in kinds.items() if kind is _Divisor.CHANGES)
-        divisions[function.id] = tuple(one for one in written if one not in {*changing, *loaded[function.id]})
-        other_divisions[function.id] = (*changing, *loaded[function.id])
-    shared = (_divisor(function, division) for function in functions for division in divisions[function.id])
-    if _Divisor.UNIFORM in shared:
-        return divisions, other_divisions
-    together = {
-        number: tuple(
-            sorted({*divisions[number], *other_divisions[number]}.difference(loaded[number]), key=_start)
-        )
-        for number in divisions
-    }
-    return together, loaded
-
-
-def _start(sequence: CodeSequence) -> int:
-    return sequence.start
+        others = {
+            one
+            for one, kind in kinds.items()
+            if kind is _Divisor.LOADED or (kind is _Divisor.CHANGES and not one.wide)
+        }
+        divisions[function.id] = tuple(one for one in written if one not in others)
+        other_divisions[function.id] = tuple(one for one in written if one in others)
+    return divisions, other_divisions
 
 
 def division_detail(sequence: CodeSequence) -> str:
@@ -135,9 +127,11 @@ def division_advice(
             ),
         )
     if kinds[_Divisor.CHANGES] == len(lines):
+        return f"{text}, which changes from pass to pass: ", "divide in 32 bits where the numbers fit."
+    if kinds[_Divisor.SHIFTS] == len(lines):
         return (
-            f"{text}, which changes from pass to pass: ",
-            f"use {shift}, or carry quotient and remainder along.{narrow}",
+            f"{text}, which doubles or halves from pass to pass: ",
+            f"use a shift and a mask if it starts at a power of two.{narrow}",
         )
     return (
         f"{text}: ",
@@ -150,50 +144,66 @@ class _Divisor(Enum):
 
     NUMBER = 0
     UNIFORM = 1  # the same for all threads
-    CHANGES = 2  # computed anew in each pass of the loop around the division
-    OWN = 3
-    LOADED = 4  # computed anew from what each pass of the loop loads
+    SHIFTS = 2  # doubled or halved in each pass
+    CHANGES = 3  # another one in each pass of the loop around the division
+    OWN = 4
+    LOADED = 5  # computed anew from what each pass of the loop loads
 
 
 def _divisor(function: Function, sequence: CodeSequence) -> _Divisor:
     operand = sequence.operand or ""
     if operand.startswith("0x"):
         return _Divisor.NUMBER
-    if operand.startswith(("c[", "UR")):
+    if operand.startswith("c["):
         return _Divisor.UNIFORM
-    first = min(sequence.indices)
+    code = function.instructions
+    first = _first_step(function, sequence)
     loop = function.innermost_loop(first)
-    definitions = {
-        definition
-        for used in function.instructions[first].uses
-        for definition in function.reaching.definitions(first, used)
-    }
-    if definitions and all(_is_parameter(function.instructions[index]) for index in definitions):
+    definitions = _definitions(function, first)
+    if definitions and all(_is_parameter(code[index]) for index in definitions):
         return _Divisor.UNIFORM
     inside = set() if loop is None else {*loop_indices(function, loop)}
-    if not definitions & inside:
-        return _Divisor.OWN
-    return _Divisor.LOADED if _comes_from_memory(function, definitions, inside) else _Divisor.CHANGES
+    made_of = _made_of(function, first, inside)
+    makers = [code[index] for index in made_of if index != first]
+    if any(is_memory(one) and one.info.space is not MemorySpace.CONSTANT for one in makers):
+        return _Divisor.LOADED
+    if all(writer < index for index, writers in made_of.items() for writer in writers):
+        return _Divisor.UNIFORM if operand.startswith("UR") else _Divisor.OWN
+    shifted = halved([code[index] for index in sorted(inside)])
+    return _Divisor.CHANGES if all(shifted.isdisjoint(one.defs) for one in makers) else _Divisor.SHIFTS
 
 
-def _comes_from_memory(function: Function, definitions: set[int], inside: set[int]) -> bool:
-    """Whether something that a pass loads is in a value."""
-    pending, visited = [*definitions & inside], set[int]()
+_OF_DIVISOR: Final = frozenset({"IABS", "UIABS", "I2F", "UI2F"})
+
+
+def _first_step(function: Function, sequence: CodeSequence) -> int:
+    """The first step that the divisor itself goes into: its absolute value or its conversion."""
+    first = (
+        index
+        for index in sorted(sequence.indices)
+        if (step := function.instructions[index]).opcode in _OF_DIVISOR
+        and step.operand_texts[1].removesuffix(".reuse") == sequence.operand
+    )
+    return next(first, min(sequence.indices))
+
+
+def _made_of(function: Function, first: int, inside: set[int]) -> dict[int, set[int]]:
+    """What a pass makes a value of, each with its writers inside: those of the pass before come behind it."""
+    pending, made_of = [first], dict[int, set[int]]()
     while pending:
         index = pending.pop()
-        if index in visited:
-            continue
-        visited.add(index)
-        maker = function.instructions[index]
-        if is_memory(maker) and maker.info.space is not MemorySpace.CONSTANT:
-            return True
-        pending += [
-            definition
-            for used in maker.uses
-            for definition in function.reaching.definitions(index, used)
-            if definition in inside
-        ]
-    return False
+        if index not in made_of:
+            made_of[index] = _definitions(function, index) & inside
+            pending += made_of[index]
+    return made_of
+
+
+def _definitions(function: Function, index: int) -> set[int]:
+    return {
+        definition
+        for used in function.instructions[index].uses
+        for definition in function.reaching.definitions(index, used)
+    }
 
 
 def _is_parameter(instruction: Instruction) -> bool:

@@ -101,7 +101,7 @@ def in_level_loop(function: Function, index: int) -> bool:
     """Whether an instruction stands in a loop with a barrier whose bound or distance halves or doubles."""
     for loop in function.enclosing_loops(index):
         code = [function.instructions[position] for position in loop_indices(function, loop)]
-        if any(map(is_whole_block, code)) and _halved(code):
+        if any(map(is_whole_block, code)) and halved(code):
             return True
     return False
 
@@ -112,7 +112,7 @@ def leaves_by_remainder(function: Function, loop: LoopId) -> bool:
     Such a test is of a remainder or a mask that the loop computes from the bound that doubles or halves.
     """
     code = [function.instructions[index] for index in loop_indices(function, loop)]
-    bounds = _halved(code)
+    bounds = halved(code)
     return any(
         _is_of_remainder(code[:position], instruction, set(tested), bounds)
         for position, instruction in enumerate(code)
@@ -171,7 +171,7 @@ def _has_shared_tree(function: Function, loop: LoopId) -> bool:
         return False
     if sum(instruction.info.opclass is OpcodeClass.BARRIER for instruction in code) not in {1, 2}:
         return False
-    bounds = _halved(code)
+    bounds = halved(code)
     compared = [
         instruction
         for instruction in code
@@ -237,7 +237,7 @@ def _adds_up(code: Sequence[Instruction], bounding: Sequence[Instruction]) -> bo
     return by_bound and any(maker.opcode in ADDS for maker in makers)
 
 
-def _halved(code: Sequence[Instruction]) -> set[Register]:
+def halved(code: Sequence[Instruction]) -> set[Register]:
     """What shifts by one bit from pass to pass, in place or by way of a copy."""
     copies = [instruction for instruction in code if is_copy(instruction)]
     return {

@@ -26,8 +26,9 @@ precision runs at 1/32 or 1/64 of the single-precision rate.
 
 - Division and remainder by the same value over and over: use a shift and a mask if it is a power of two,
   compute the reciprocal once and multiply, or make the divisor a template parameter, so that the compiler
-  does it. A divisor that changes from pass to pass has no reciprocal to keep: carry quotient and remainder
-  along. Divide in 32 bits where the numbers fit.
+  does it. Where a loop steps the number that it divides, carry quotient and remainder along. A divisor that
+  changes from pass to pass has no such form and is not told, unless it doubles or halves. Divide in 32 bits
+  where the numbers fit.
 - A literal without `f` (`2.0 * x`) is a double and makes the whole expression double: write `2.0f`.
 - `curand_init(seed, i, 0, &state)` computes where sequence `i` begins; `curand_init(seed + i, 0, 0, &state)`,
   whose sequences may overlap, and Philox states do not.

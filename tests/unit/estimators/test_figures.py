@@ -140,7 +140,7 @@ def _steps(divisor: str, line: int) -> str:
     )
 
 
-def test_beside_a_divisor_of_all_threads_one_that_changes_in_each_pass_is_not_meant() -> None:
+def test_a_divisor_that_changes_in_each_pass_is_not_meant() -> None:
     """As in Euclid's algorithm, whose divisors no parameter of a template can be."""
     changing = f"again:\n{_steps('R9', 3)}IADD3 R9, R9, -R3, RZ // 3\n@P0 BRA again\n"
     both = listing(f"{changing}{_steps('c[0x0][0x170]', 5)}EXIT").program.functions
@@ -149,7 +149,15 @@ def test_beside_a_divisor_of_all_threads_one_that_changes_in_each_pass_is_not_me
     assert [len(one) for one in others.values()] == [1]
     alone = listing(f"{changing}EXIT").program.functions
     told, others = told_divisions(alone)
-    assert [len(one) for one in (*told.values(), *others.values())] == [1, 0]
+    assert [len(one) for one in (*told.values(), *others.values())] == [0, 1]
+
+
+def test_a_divisor_that_doubles_in_each_pass_may_be_a_power_of_two() -> None:
+    doubled = listing(f"again:\n{_steps('R9', 3)}SHF.L.U32 R9, R9, 0x1, RZ // 3\n@P0 BRA again\nEXIT")
+    told, _ = told_divisions(doubled.program.functions)
+    words, cure = division_advice(doubled.program.functions, told, Language.CUDA)
+    assert "doubles or halves from pass to pass" in words
+    assert cure == "use a shift and a mask if it starts at a power of two."
 
 
 @pytest.mark.parametrize(("line", "named"), [(3, False), (4, True)])
