@@ -17,7 +17,7 @@ from gpadvisor.estimators.local_memory import (
     registers_at_same_occupancy,
 )
 from gpadvisor.evidence.arrays import is_indexed_by_data, is_moved_by_conditions
-from gpadvisor.evidence.frames import is_indexed_by_table
+from gpadvisor.evidence.frames import is_indexed_by_table, is_indexed_by_threads
 from gpadvisor.evidence.measured import registers_per_thread
 from gpadvisor.evidence.queries import (
     is_recursive,
@@ -53,7 +53,7 @@ def local_advice(context: KernelContext, places: LocalPlaces) -> str:
     if LocalKind.NUMBERS in kinds:
         parts.append(
             "Each thread writes constants to an array that is indexed with a value known only at run time. "
-            f"{_constants_cure(context)}"
+            f"{_constants_cure(context, places)}"
         )
     if LocalKind.CALL in kinds:
         parts.append(_call_advice(context, places))
@@ -80,7 +80,7 @@ def local_cure(context: KernelContext, places: LocalPlaces) -> str:
     if LocalKind.PARAMETER in kinds:
         parts.append(_parameter_cure(context))
     if LocalKind.NUMBERS in kinds:
-        parts.append(_constants_cure(context))
+        parts.append(_constants_cure(context, places))
     # What calls keep is little beside an array that no inlining makes registers of.
     if LocalKind.CALL in kinds and (LocalKind.ARRAY not in kinds or becomes_registers(context)):
         recursive, functions = _callees(context, places)
@@ -119,11 +119,16 @@ def _array_cure(context: KernelContext, places: LocalPlaces) -> str:
     )
 
 
-def _constants_cure(context: KernelContext) -> str:
+def _constants_cure(context: KernelContext, places: LocalPlaces) -> str:
     """What to do about an array that each thread fills with the same numbers."""
     frame = frame_bytes(context)
-    size = f"{frame} bytes of it" if frame else "it"
-    return f"{terms.CONSTANT_ARRAY.of(context.language)}: each thread writes {size} to local memory first."
+    written = f"each thread writes {f'{frame} bytes of it' if frame else 'it'} to local memory first"
+    if any(is_indexed_by_threads(context.program.functions[number], [index]) for number, index in places):
+        return (
+            f"{terms.CONSTANT_ARRAY_OF_LANES.of(context.language)}: {written}, and constant memory gives the "
+            "threads of a warp different elements one after the other."
+        )
+    return f"{terms.CONSTANT_ARRAY.of(context.language)}: {written}."
 
 
 def _by_data_cure(context: KernelContext, places: LocalPlaces) -> str:

@@ -141,6 +141,11 @@ CONSTANT_ARRAY: Final = _only_cuda(
     "Declare the array of constants __constant__, outside of the kernel",
     "Keep the array of constants outside",
 )
+CONSTANT_ARRAY_OF_LANES: Final = _only_cuda(
+    "Declare the array of constants static __device__ const, outside of the kernel, or keep it in shared "
+    "memory",
+    "Keep the array of constants outside, in global or shared memory",
+)
 CONSTANT_INDICES: Final = _only_cuda(
     "Let the compiler know the indices (static __device__ const in place of __constant__ for the array that "
     "they come from, and unrolled loops)",

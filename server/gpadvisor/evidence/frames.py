@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from gpadvisor.evidence.arrays import address_makers, is_loaded, makers_of_stored
+from gpadvisor.evidence.lanes import numbers_of
 from gpadvisor.model.instruction import Instruction, OpcodeClass
 from gpadvisor.model.program import Function, Program
 from gpadvisor.model.thread_use import CodePlace
@@ -20,6 +21,8 @@ _TABLE: Final = re.compile(r"c\[0x3\]\[0x[0-9a-f]+\]")
 """A place in a ``__constant__`` variable that the code names."""
 _DECIDED_AT_LAUNCH: Final = re.compile(r"c\[0x0\]|\bSR_")
 """A parameter, or what tells threads and blocks apart."""
+
+_THREADS: Final = ("SR_TID", "SR_LANEID")
 
 
 def largest_array(
@@ -67,6 +70,11 @@ def holds_constants(function: Function, stores: Iterable[int]) -> bool:
 
 def _is_decided(maker: Instruction) -> bool:
     return _DECIDED_AT_LAUNCH.search(maker.operands) is None
+
+
+def is_indexed_by_threads(function: Function, accesses: Iterable[int]) -> bool:
+    """Whether the index of a load is computed from a thread's number, and so differs within a warp."""
+    return any(_is_load(function, index) and numbers_of(function, index, _THREADS) for index in accesses)
 
 
 def is_indexed_by_table(program: Program, arrays: Collection[CodePlace]) -> bool:

@@ -25,11 +25,12 @@ registers than the hardware allows (`__launch_bounds__`, `-maxrregcount`), raise
 occupancy that the kernel needs permits; the advice names the numbers. For indexed arrays: unroll the loop
 over the index completely, so that each element becomes a register, or move the array to shared memory. An
 index that comes from a table in `__constant__` memory is unknown to the compiler, which keeps that memory for
-the host to write: as `static __device__ const` the table tells it. An array of constants is best
-`__constant__` itself, outside of the kernel. One that data index (a histogram of each thread), or whose index
-conditions move (a stack, a buffer that fills), has no such loop: shared memory, where the block's fit. A
-parameter that the kernel does not change needs no copy: `const __grid_constant__` (CUDA 11.7, sm_70) lets it
-be read where it is passed, in constant memory.
+the host to write: as `static __device__ const` the table tells it. An array of constants is best outside of
+the kernel: `__constant__` where the threads of a warp read the same element; else, as constant memory gives
+different elements one after the other, `static __device__ const` (global memory, through L1) or shared. One
+that data index (a histogram of each thread), or whose index conditions move (a stack, a buffer that fills),
+has no such loop: shared memory, where the block's fit. A parameter that the kernel does not change needs no
+copy: `const __grid_constant__` (CUDA 11.7, sm_70) lets it be read where it is passed, in constant memory.
 
 ## Example
 

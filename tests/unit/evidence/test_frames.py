@@ -81,6 +81,19 @@ def test_an_array_of_constants_is_declared_as_one(changed: str, constant: bool) 
     assert (found.title == "array of constants in local memory") is constant
 
 
+@pytest.mark.parametrize(
+    ("number", "differs"), [("SR_TID.X", True), ("SR_LANEID", True), ("SR_CTAID.X", False)]
+)
+def test_constants_that_differ_between_the_threads_of_a_warp_are_not_for_constant_memory(
+    number: str, differs: bool
+) -> None:
+    text = f"S2R R11, {number}\n{NUMBERS.format(changed='')}"
+    found = OPTIMIZER.match(context_of(listing(text, facts=FACTS)))
+    assert isinstance(found, Match)
+    assert ("static __device__ const" in found.cure and "one after the other" in found.cure) is differs
+    assert ("__constant__" in found.cure) is not differs
+
+
 BY_TABLE = "".join(
     f"LDC.U8 R4, c[0x3][0x{place:x}]\nIMAD.IADD R10, R1, 0x1, R4\nLDL R12, [R10]\n" for place in range(1, 6)
 )
