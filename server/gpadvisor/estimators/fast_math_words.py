@@ -17,6 +17,7 @@ from gpadvisor.evidence.library_math import (
     divisor_of,
     has_no_whole_exponent,
     is_for_rare,
+    is_made_whole,
     is_of_doubles,
     is_whole_power,
     is_whole_quotient,
@@ -123,7 +124,8 @@ def _cures(found: FoundMath) -> tuple[_Cure, ...]:
         if divided:
             lines = dict.fromkeys(line_text(function, sequence.start) for function, sequence in divided)
             place = (divided[0][0].id, divided[0][1].start)
-            cures.append(_Cure(f"{words} {_some(tuple(lines))}", found.samples_of(divided), place))
+            product = f"{words} {_some(tuple(lines))}{_caveat(divided)}"
+            cures.append(_Cure(product, found.samples_of(divided), place))
     pairs = [
         (one, pair)
         for one in found.functions
@@ -158,7 +160,7 @@ def _fast_forms(found: FoundMath) -> list[_Cure]:
     )
     if not single and not any(routines):
         return []
-    fast = terms.FAST_MATH.of(found.language)
+    fast = terms.FAST_MATH.of(found.language) + _caveat(single)
     if any(takes_negative_base(function, sequence) for function, sequence in single):
         fast += terms.NO_NEGATIVE_BASE.of(found.language)
     kinds = [*dict.fromkeys(sequence.kind for _, sequence in single)]
@@ -170,6 +172,12 @@ def _fast_forms(found: FoundMath) -> list[_Cure]:
         if kind != SLOW_PATH or (SINE, place) not in of
     ]
     return [_Cure(f"{fast}: {_some(named)}" if named else fast, found.samples_of(single))]
+
+
+def _caveat(sequences: Sequence[tuple[Function, CodeSequence]]) -> str:
+    """What comes of a quotient that is nearly a whole number and becomes one."""
+    off = any(is_made_whole(*one) for one in sequences)
+    return " (a quotient that is cut or rounded to an integer may then be one off)" if off else ""
 
 
 def _place(found: tuple[Function, CodeSequence]) -> tuple[str, int, int]:

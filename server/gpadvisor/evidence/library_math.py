@@ -266,7 +266,6 @@ def is_whole_quotient(function: Function, division: CodeSequence) -> bool:
     if division.kind not in QUOTIENTS:
         return False
     code = function.instructions
-    last_product = max((index for index in division.indices if code[index].opcode == "FFMA"), default=None)
     check = next(index for index in division.indices if code[index].opcode == "FCHK")
     divided = next((used for used in code[check].uses if f"R{used & 255}," in code[check].operands), None)
     maker = next(
@@ -277,19 +276,35 @@ def is_whole_quotient(function: Function, division: CodeSequence) -> bool:
         ),
         None,
     )
-    if last_product is None or maker is None or not maker.opcode.startswith("I2F"):
+    if maker is None or not maker.opcode.startswith("I2F"):
         return False
+    cut = _made_whole(function, division)
+    return cut is not None and cut.opcode == "F2I" and "TRUNC" in cut.modifiers
+
+
+def is_made_whole(function: Function, division: CodeSequence) -> bool:
+    """Whether a quotient is cut or rounded to a whole number at once: a less exact one may be one off."""
+    return division.kind in QUOTIENTS and _made_whole(function, division) is not None
+
+
+def _made_whole(function: Function, division: CodeSequence) -> Instruction | None:
+    """What makes a whole number of a quotient, or of it times a number; not the reduction of a sine."""
+    code = function.instructions
+    last_product = max((index for index in division.indices if code[index].opcode == "FFMA"), default=None)
+    if last_product is None:
+        return None
     reached = set(code[last_product].defs)  # the quotient
     end = max(division.indices) + 1
-    for instruction in code[end : end + _NEAR]:
+    for index in range(end, min(end + _NEAR, len(code))):
+        instruction = code[index]
         moves = instruction.info.opclass is OpcodeClass.MOVE or "MOV" in instruction.modifiers
         if reached.isdisjoint(instruction.uses):
             if not moves:  # a move puts the other way's result there
                 reached.difference_update(instruction.defs)
-        elif instruction.opcode == "F2I":
-            return "TRUNC" in instruction.modifiers  # as a cast does, and not the reduction of a sine
+        elif instruction.opcode in {"F2I", "FRND"}:
+            return None if any(index in one.indices for one in math_sequences(function)) else instruction
         elif moves or instruction.opcode == "FMUL":
             reached.update(instruction.defs)
         else:
             reached.difference_update(instruction.defs)
-    return False
+    return None

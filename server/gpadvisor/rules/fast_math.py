@@ -37,8 +37,9 @@ y = __fdividef(__sinf(x), z);   // large |x| loses accuracy: __sinf is exact to 
 Where results must be reproducible or accurate to the last bits, or arguments are large: fast forms have
 absolute rather than relative error there, and `__powf` of a negative base is a NaN, which `powf` with a whole
 exponent is not. Double precision has no fast forms: reduce precision or the number of calls. A quotient that
-is cut to a whole number, such as an index, may miss it by one: divide whole numbers there. Where more than
-30 % of latency samples wait for instruction fetch, code size is the problem first.
+is cut or rounded to a whole number, such as an index, may miss it by one, which the advice says where it is
+so: divide whole numbers there. Where more than 30 % of latency samples wait for instruction fetch, code size
+is the problem first.
 
 ## How the gain is estimated
 

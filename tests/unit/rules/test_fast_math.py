@@ -149,6 +149,24 @@ def test_a_quotient_that_becomes_whole_is_one_of_whole_numbers(after: str, *, wh
     assert ("divide whole numbers at kernel.cu:6" in found.cure) == whole
 
 
+@pytest.mark.parametrize(
+    ("after", "off"),
+    [
+        ("F2I.FLOOR.NTZ R8, R7 // 7\n", True),
+        ("FRND R8, R7 // 7\n", True),
+        ("FADD R8, R7, R12 // 7\nF2I.TRUNC R8, R8 // 7\n", False),
+        ("F2I.TRUNC R8, R9 // 7\n", False),
+    ],
+    ids=["floor", "rounded", "moved first", "another value"],
+)
+def test_a_quotient_that_becomes_an_integer_may_be_one_off_with_a_fast_form(after: str, *, off: bool) -> None:
+    """As a bin of a histogram, which a less exact quotient misses at whole values."""
+    divided = _TO_FLOAT.replace("I2F R5, R4", "FADD R5, R4, R4")
+    found = _found(_loop(f"{divided}@!P1 BRA over // 6\nCALL.REL.NOINC slow // 6\nover:\n{after}"))
+    assert isinstance(found, Match)
+    assert ("that is cut or rounded to an integer may then be one off" in found.cure) == off
+
+
 POWF = (
     "IADD3 R6, R7, -0x3f3504f3, RZ // 4\nLOP3.LUT R6, R6, 0xff800000, RZ, 0xc0, !PT // 4\n"
     "IADD3 R7, R7, -R6, RZ // 4\nFADD R8, R7, 1 // 4\nMUFU.RCP R8, R8 // 4\nFMUL R9, R8, {exponent} // 4\n"
