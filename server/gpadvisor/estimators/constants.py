@@ -173,6 +173,7 @@ FEW_SAMPLES: Final = Constant(
 SHOWN: Final = Constant(1.03, Ground.PAIRS, "less is within what times differ from run to run")
 UNSURE: Final = Constant(1.1, Ground.TOLD, "of what may as well gain nothing: more warps, another launch")
 NOTABLE: Final = Constant(0.05, Ground.TOLD, "of the samples: with all of them gone the kernel gains 1.05x")
+FEW_SPILLS: Final = Constant(0.05, Ground.TOLD, "of code without loops: each of them runs once")
 SMALL: Final = Constant(0.01, Ground.TOLD, "of the samples: with all of them gone the kernel gains 1.01x")
 ABOUT: Final = Constant(1.05, Ground.TOLD, "times what is needed: rows rarely begin on a sector")
 AGREES: Final = Constant(1.25, Ground.TOLD, "times: a model of equal blocks and a count agree no better")

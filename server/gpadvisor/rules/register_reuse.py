@@ -10,7 +10,8 @@ numbers; and *copied parameters*, structs passed to the kernel by value whose ar
 machine code tells them apart: a cubin of CUDA 13 lists its spills, in older ones the address of a spill is
 the stack pointer and a constant, and the place is both written and read; into a copy goes nothing but
 parameters, or constants. Of several arrays the largest is told, as far as their addresses tell them apart.
-Without samples only those in loops are named, where there are loops, and in functions that are called in one.
+Without samples only those in loops are named, where there are loops, and in functions that are called in one;
+of a kernel without loops spills, where they are a notable part of its code.
 
 ## Why warps stall
 
@@ -73,6 +74,7 @@ from typing import Final
 
 import numpy as np
 
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
 from gpadvisor.estimators.local_memory import (
     LOCAL_WORDS,
@@ -120,7 +122,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         looped = {
             place: kind
             for place, kind in kinds.items()
-            if _runs_often(context, place, kind) and (kind is not LocalKind.BY_DATA or fits_shared(context))
+            if _runs_often(context, kinds, place) and (kind is not LocalKind.BY_DATA or fits_shared(context))
         }
         counts = Counter(looped.values())
         match = static_match(
@@ -167,15 +169,21 @@ def _remedies(weights: Counter[LocalKind]) -> tuple[Remedy, ...]:
     return (Remedy.GRID_CONSTANT,) if weights[LocalKind.PARAMETER] else ()
 
 
-def _runs_often(context: KernelContext, place: tuple[FunctionId, int], kind: LocalKind) -> bool:
-    """Whether an instruction runs more than once by the code alone, or the kernel has no loop to run in."""
-    function = context.program.functions[place[0]]
+def _runs_often(context: KernelContext, kinds: LocalPlaces, place: tuple[FunctionId, int]) -> bool:
+    """Whether an instruction runs more than once by the code alone, or the kernel has no loop to run in.
+
+    There a few spills are those around what was unrolled, each of which runs once.
+    """
+    kind, function = kinds[place], context.program.functions[place[0]]
     if kind is LocalKind.PASSED and not passes_to_own(context, function):
         return False
     if function.innermost_loop(place[1]) is not None:
         return True
     if function.kind is not FunctionKind.KERNEL:
         return _called_often(context, function)
+    if kind is LocalKind.SPILL:
+        spills = sum(one is kind and number == function.id for (number, _), one in kinds.items())
+        return not function.loops and spills >= constants.FEW_SPILLS * len(function.instructions)
     return not function.loops and kind is not LocalKind.PASSED
 
 

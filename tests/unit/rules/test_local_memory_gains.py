@@ -99,3 +99,20 @@ def test_without_samples_what_stands_beside_a_loop_runs_seldom() -> None:
     assert isinstance(beside, Rejection)
     assert "2 local memory accesses, none of them in a loop" in beside.reason
     assert isinstance(OPTIMIZER.match(context_of(listing(SPILL, facts=facts))), Match)
+
+
+_BODY, _SPILLED = "FFMA R8, R8, R9, R8\n", SPILL.removesuffix("EXIT").rstrip()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"{_BODY * 36}{SPILL}", True),
+        (f"{_BODY * 37}{SPILL}", False),
+        (f"again:\n{_BODY * 37}{_SPILLED}\n@P0 BRA again\nEXIT", True),
+    ],
+    ids=["many without loops", "few around what was unrolled", "few in a loop"],
+)
+def test_without_samples_spills_around_what_repeats_are_not_told(text: str, *, told: bool) -> None:
+    facts = KernelFacts(255, 0, 64, None, None, None, None)
+    assert isinstance(OPTIMIZER.match(context_of(listing(text, facts=facts))), Match) is told
