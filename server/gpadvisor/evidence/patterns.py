@@ -218,14 +218,12 @@ def _divisions(function: Function) -> list[CodeSequence]:
     """IEEE division: a reciprocal, its refinement, a range check and a call for the rare cases."""
     sequences = []
     for check in opcode_index(function).get("FCHK", ()):
-        start = check
-        for index in range(check, max(check - WINDOW, -1), -1):
-            if _is(function.instructions[index], "MUFU", "RCP"):
-                start = index
-                break
+        divisor = _divisor(function.instructions[check])
+        before = () if _NUMBER.match(divisor) else range(check, max(check - WINDOW, -1), -1)
+        start = next((i for i in before if _is(function.instructions[i], "MUFU", "RCP")), check)
         end = _next_call(function, check)
         if start == check:
-            if end != check and not _VECTOR_REGISTER.search(_divisor(function.instructions[check])):
+            if end != check and not _VECTOR_REGISTER.search(divisor):
                 sequences.append(_by_constant(function, check, end))
             continue
         reached = set(function.instructions[start].defs)
@@ -235,7 +233,6 @@ def _divisions(function: Function) -> list[CodeSequence]:
             if uses(instruction, reached) or index == end:
                 taken.add(index)
                 reached.update(instruction.defs)
-        divisor = _divisor(function.instructions[check])
         sequences.append(CodeSequence(FLOAT_DIVISION, start, frozenset(taken), divisor))
     return sequences
 
@@ -338,6 +335,8 @@ DOUBLE_DIVISION: Final = "double division"
 FLOAT_BY_CONSTANT: Final = "float division by a constant"
 DIVISION_BY_CONSTANT: Final = "double division by a constant"
 _DOUBLE_KINDS: Final = {"RCP64H": DOUBLE_DIVISION, "RSQ64H": "double square root"}
+_NUMBER: Final = re.compile(r"-?\d")
+"""A divisor whose reciprocal is a number, too."""
 _VECTOR_REGISTER: Final = re.compile(r"\bR\d")
 
 

@@ -149,6 +149,14 @@ def test_a_quotient_that_becomes_whole_is_one_of_whole_numbers(after: str, *, wh
     assert ("divide whole numbers at kernel.cu:6" in found.cure) == whole
 
 
+def test_a_division_by_a_number_has_no_reciprocal_in_front_of_it() -> None:
+    """As a distance that is divided by its largest, behind the reciprocal of an integer division."""
+    found = _found(_loop(f"MUFU.RCP R0, R1 // 3\n{_TO_FLOAT}CALL.REL.NOINC slow // 6\n"))
+    assert isinstance(found, Match)
+    assert "kernel.cu:3" not in found.advice
+    assert "multiply by the reciprocal of the constant at kernel.cu:6" in found.cure
+
+
 @pytest.mark.parametrize(
     ("after", "off"),
     [
