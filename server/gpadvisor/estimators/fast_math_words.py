@@ -94,29 +94,38 @@ class _Cure:
 
 def concrete_cures(found: FoundMath) -> list[str]:
     """Changes that keep the precision of the program's types, those with most samples first."""
-    cures = [
-        f"divide whole numbers at {line_text(function, sequence.start)}, where the quotient becomes one"
-        for function, sequence in found.sequences()
-        if is_whole_quotient(function, sequence)
-    ][:1]
-    cures += [cure.words for cure in _cures(found)]
-    powers = {helper.id: helper for helper in found.helpers if POW in helper.name}
-    if any(
-        call.callee in powers and not has_no_whole_exponent(function, call.index, powers[call.callee])
-        for function in found.functions
-        for call in function.calls
-    ):
-        cures.append(f"write {terms.POWER.of(found.language)} with a small whole exponent as a product")
-    return cures
+    return [cure.words for cure in _cures(found)]
 
 
 def first_place(found: FoundMath) -> tuple[FunctionId, int] | None:
-    """The place of what is told first, where that is a reciprocal."""
+    """The place of what is told first, where that is a product, or a quotient of whole numbers."""
     return next((cure.place for cure in _cures(found)), None)
 
 
 @lru_cache(maxsize=1)
 def _cures(found: FoundMath) -> tuple[_Cure, ...]:
+    """Quotients of whole numbers, then reciprocals and fast forms, then powers."""
+    whole = [
+        _Cure(
+            f"divide whole numbers at {line_text(function, sequence.start)}, where the quotient becomes one",
+            0,
+            (function.id, sequence.start),
+        )
+        for function, sequence in found.sequences()
+        if is_whole_quotient(function, sequence)
+    ][:1]
+    powers = {helper.id: helper for helper in found.helpers if POW in helper.name}
+    words = f"write {terms.POWER.of(found.language)} with a small whole exponent as a product"
+    products = [
+        _Cure(words, 0, (function.id, call.index))
+        for function in found.functions
+        for call in function.calls
+        if call.callee in powers and not has_no_whole_exponent(function, call.index, powers[call.callee])
+    ][:1]
+    return (*whole, *_products_and_fast_forms(found), *products)
+
+
+def _products_and_fast_forms(found: FoundMath) -> list[_Cure]:
     """Reciprocals and fast forms."""
     cures = []
     for by, words in _RECIPROCALS.items():
@@ -142,7 +151,7 @@ def _cures(found: FoundMath) -> tuple[_Cure, ...]:
         lines = dict.fromkeys(line_text(function, sequence.start) for function, sequence in whole)
         words = terms.WHOLE_POWER_AT.of(found.language, places=_some(tuple(lines)))
         cures.append(_Cure(words, found.samples_of(whole)))
-    return tuple(sorted([*cures, *_fast_forms(found)], key=lambda cure: -cure.samples))
+    return sorted([*cures, *_fast_forms(found)], key=lambda cure: -cure.samples)
 
 
 def _fast_forms(found: FoundMath) -> list[_Cure]:

@@ -304,3 +304,14 @@ def test_math_of_curand_is_its_own_affair(header: str, told: bool) -> None:
     lines = tuple(None if line is None else replace(line, library=inside) for line in function.lines)
     program = replace(context.program, functions=(replace(function, lines=lines),))
     assert isinstance(OPTIMIZER.match(replace(context, program=program)), Match) is told
+
+
+def test_the_place_is_that_of_what_is_told_first() -> None:
+    """As pow() below a root, of which nothing is told but that it is of doubles."""
+    called, _, routine = POWER.partition("queue|")
+    body = f"LDG.E.64 R14, [R20.64]\n{_divided('R15')}{called}"
+    code = listing(f"{_loop(body)}\n{routine[routine.index('.function') :]}", "sm_86")
+    found = OPTIMIZER.match(replace(context_of(code), blame=None))
+    assert isinstance(found, Match)
+    assert found.cure.startswith("write pow() with a small whole exponent as a product")
+    assert found.place == code.tags["call"]
