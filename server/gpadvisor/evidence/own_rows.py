@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Final
 
-from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape
+from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, access_width
 from gpadvisor.evidence.accesses import is_atomic, is_global
 from gpadvisor.evidence.addresses import neighbours, step_of_pass
 from gpadvisor.evidence.arrays import has_length_of_loop
@@ -105,7 +105,11 @@ def own_rows(function: Function, form: CodeForm, launch: Launch) -> Iterator[int
         if depth[index] == deepest and not in_library_loop(function, index):
             shape = access_shape(function, index, form, launch)
             apart = shape.lie in {Lie.ROWS, Lie.APART} and SECTOR_BYTES <= shape.distance <= _LONGEST_ROW
-            if apart and (_goes_on(function, index, shape) or _crosses(function, index, form, launch)):
+            if (
+                apart
+                and (_goes_on(function, index, shape) or _crosses(function, index, form, launch))
+                and not _takes_rest(function, index, shape, form, launch)
+            ):
                 yield index
 
 
@@ -123,6 +127,20 @@ def _goes_on(function: Function, index: int, shape: AccessShape) -> bool:
     if abs(step) > max(SECTOR_BYTES, in_a_pass):
         return False
     return shape.lie is Lie.APART or has_length_of_loop(function, index, loop)
+
+
+def _takes_rest(function: Function, index: int, shape: AccessShape, form: CodeForm, launch: Launch) -> bool:
+    """Whether wider accesses outside of loops take the whole row: the loop is for the end of the last one."""
+    opcode, width = function.instructions[index].opcode, access_width(function, index)
+    taken = sum(
+        access_width(function, other)
+        for other, instruction in enumerate(function.instructions)
+        if instruction.opcode == opcode
+        and access_width(function, other) > width
+        and function.innermost_loop(other) is None
+        and access_shape(function, other, form, launch) == shape
+    )
+    return taken >= shape.distance
 
 
 def _crosses(function: Function, index: int, form: CodeForm, launch: Launch) -> bool:
