@@ -8,8 +8,9 @@ from bisect import bisect_left
 from functools import lru_cache
 from typing import Final
 
+from gpadvisor.evidence.arrays import is_data, register_makers
 from gpadvisor.evidence.loops import ADDITIONS, every_pass, immediate, last_writer, loop_facts
-from gpadvisor.model.ids import LoopId
+from gpadvisor.model.ids import BlockId, LoopId
 from gpadvisor.model.instruction import (
     Instruction,
     MemorySpace,
@@ -104,7 +105,7 @@ def kept_in_loops(function: Function) -> frozenset[int]:
                 continue
             loads = [index for index in indices if code[index].info.opclass is OpcodeClass.LOAD]
             stores = [index for index in indices if index not in loads]
-            if stores and not any(_is_in_every_pass(function, loop.id, index) for index in stores):
+            if stores and all(_is_picked_by_pass(function, loop.id, index) for index in stores):
                 continue
             if loads and not _others_written(code, indices):
                 continue  # nothing makes the compiler read it again: it is volatile
@@ -113,9 +114,23 @@ def kept_in_loops(function: Function) -> frozenset[int]:
     return frozenset(result)
 
 
-def _is_in_every_pass(function: Function, loop: LoopId, index: int) -> bool:
-    """Whether no condition decides about a store; one may let each thread write in another pass."""
-    return function.instructions[index].guard is None and every_pass(function, loop, index)
+def _is_picked_by_pass(function: Function, loop: LoopId, index: int) -> bool:
+    """Whether a condition without loaded data decides in which passes a store is done.
+
+    It may pick another pass for each thread, where all of them write one element in turn.
+    """
+    guards = [(index, function.instructions[index].guard)]
+    block: BlockId | None = BlockId(function.block_of[index])
+    while block is not None and not every_pass(function, loop, function.blocks[block].start):
+        block = function.idom[block]
+        if block is not None:
+            branch = function.blocks[block].end - 1
+            guards.append((branch, function.instructions[branch].guard))
+    return any(
+        guard is not None
+        and not any(is_data(function, maker) for maker in register_makers(function, place, guard.register))
+        for place, guard in guards
+    )
 
 
 def _others_written(code: dict[int, Instruction], indices: list[int]) -> bool:

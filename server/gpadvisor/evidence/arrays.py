@@ -192,7 +192,7 @@ def is_indexed_by_data(function: Function, access: int) -> bool:
     What only ends a loop is no index: the rest of an unrolled loop begins at a multiple of it.
     """
     return any(
-        index not in _bounds(function) and _is_data(function, index)
+        index not in _bounds(function) and is_data(function, index)
         for index in address_makers(function, access)
     )
 
@@ -244,7 +244,8 @@ def _steps(function: Function, index: int) -> bool:
 _ADDS: Final = frozenset({"IADD3", "IADD", "VIADD", "UIADD3"})
 
 
-def _is_data(function: Function, index: int) -> bool:
+def is_data(function: Function, index: int) -> bool:
+    """Whether an instruction loads what other code or the host has left in memory."""
     instruction = function.instructions[index]
     return is_memory(instruction) and instruction.info.space not in _OWN
 
@@ -257,7 +258,7 @@ def _bounds(function: Function) -> frozenset[int]:
         indices = set(loop_indices(function, loop.id))
         for compare in loop_comparisons(function, loop.id):
             makers = _makers(function, [(compare, used) for used in function.instructions[compare].uses])
-            bounds |= {index for index in makers - indices if _is_data(function, index)}
+            bounds |= {index for index in makers - indices if is_data(function, index)}
     return frozenset(bounds)
 
 
@@ -268,6 +269,11 @@ _OWN: Final = frozenset({MemorySpace.CONSTANT, MemorySpace.LOCAL})
 def address_makers(function: Function, access: int) -> frozenset[int]:
     """The instructions that an access's address is made by, back to what was loaded."""
     return _makers(function, [(access, register) for register in address_registers(function, access)])
+
+
+def register_makers(function: Function, index: int, register: Register) -> frozenset[int]:
+    """The instructions that a register comes from where it is used, back to what was loaded."""
+    return _makers(function, [(index, register)])
 
 
 def _makers(function: Function, pending: list[tuple[int, Register]]) -> frozenset[int]:

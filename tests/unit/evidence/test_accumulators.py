@@ -79,11 +79,12 @@ def test_stores_of_an_unrolled_loop_are_spoken_of_alone() -> None:
     assert "it is the same in every pass" in in_register(same, 5)
 
 
-def test_an_element_that_a_condition_writes_in_some_passes_stays() -> None:
-    """As where the pass picks the thread that adds to an element: each needs what those before it added."""
-    text = LOOP.format(more="STS [R6], R9\n").replace("STS [R5]", "@P1 STS [R5]")
-    (guarded,) = listing(text).program.functions
-    assert kept_in_memory(guarded) == set()
-    jumps = LOOP.format(more="STS [R6], R9\n@P1 BRA next\n").replace("IADD3 R2", "next:\nIADD3 R2")
-    (around,) = listing(jumps).program.functions
-    assert kept_in_memory(around) == set()
+@pytest.mark.parametrize(("made", "kept"), [("R4, R13", False), ("R10, R13", True)])
+def test_an_element_that_a_condition_writes_in_some_passes(made: str, kept: bool) -> None:
+    """Where the pass decides, as for the thread that adds next, each needs what those before it added."""
+    test = f"STS [R6], R9\nISETP.NE.AND P1, PT, {made}, PT\n"
+    guarded = LOOP.format(more=test).replace("STS [R5]", "@P1 STS [R5]")
+    around = LOOP.format(more=f"{test}@P1 BRA next\n").replace("IADD3 R2", "next:\nIADD3 R2")
+    for text in (guarded, around):
+        (function,) = listing(text).program.functions
+        assert bool(kept_in_memory(function)) is kept
