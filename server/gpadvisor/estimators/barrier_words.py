@@ -168,13 +168,30 @@ def trees_for_shuffles(context: KernelContext, function: Function) -> tuple[int,
 
     By shuffles all warps add their five levels up, where one warp did: three times the additions for a block
     of 128. Where doubles are slow those set the pace; a tree of three arrays simulates at 0.9x then. Without
-    samples one that is written out behind the loops of a kernel is nothing beside them.
+    samples one that is written out behind the loops of a kernel is nothing beside them, and neither is one
+    that is passed once and has fewer instructions than a pass of another loop.
     """
     slow = times_as_slow(context.program.arch) >= SLOW_DOUBLES
     levels = tree_barriers(function)
     if context.blame is None and function.loops:
-        levels = tuple(index for index in levels if function.innermost_loop(index) is not None)
+        levels = tuple(
+            index
+            for index in levels
+            if function.innermost_loop(index) is not None and not _is_beside_longer_loop(function, index)
+        )
     return tuple(index for index in levels if not (slow and joins_doubles(function, index)))
+
+
+_MOST_LEVELS: Final = 10
+"""Of a tree over the 1024 threads that a block can have."""
+
+
+def _is_beside_longer_loop(function: Function, level: int) -> bool:
+    loops = function.enclosing_loops(level)
+    tree = _MOST_LEVELS * len(loop_indices(function, loops[0]))
+    return len(loops) == 1 and any(
+        tree <= len(loop_indices(function, loop.id)) for loop in function.loops if loop.id != loops[0]
+    )
 
 
 def waits_for_levels(context: KernelContext, blame: Blame, function: Function) -> bool:

@@ -247,13 +247,10 @@ def _without_samples(
         missing="library math stands outside of loops only, where it runs once for each thread, or is done "
         "sooner than the elements of its pass come from DRAM",
     )
-    if isinstance(match, Rejection) or not _all_doubles(hot, used):
+    if isinstance(match, Rejection):
         return match
-    return replace(
-        match,
-        place=first_place(math),
-        replaced_by="" if busy_doubles(context, functions) is None else "GPA102",  # which makes them floats
-    )
+    become_floats = _all_doubles(hot, used) and busy_doubles(context, functions) is not None
+    return replace(match, place=first_place(math), replaced_by="GPA102" if become_floats else "")
 
 
 def _hot(

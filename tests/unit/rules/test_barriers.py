@@ -459,3 +459,21 @@ def test_without_samples_a_tree_behind_a_loop_is_nothing_beside_it(loop: str) ->
     text = f"{loop}{''.join(_level(bound) for bound in (128, 64, 32, 16, 8))}LDS R10, [RZ]\nEXIT"
     found = warp_balance.OPTIMIZER.match(replace(context_of(listing(text), []), blame=None, profile=None))
     assert isinstance(found, Rejection) is bool(loop)
+
+
+@pytest.mark.parametrize(
+    ("length", "around", "told"),
+    [
+        (40, False, True),
+        (120, False, False),
+        (120, True, True),  # a tree in each pass of a loop around both
+    ],
+)
+def test_without_samples_a_tree_beside_a_longer_loop_is_none(length: int, around: bool, told: bool) -> None:
+    """As behind the samples that each thread of a network's block evaluates."""
+    work = "work:\n" + "FFMA R8, R8, R8, R9\n" * length + "@P3 BRA work\n"
+    text = work + TREE.format(step=HALVED)
+    if around:
+        text = "outer:\n" + text.replace("EXIT", "@P4 BRA outer\nEXIT")
+    found = warp_balance.OPTIMIZER.match(replace(context_of(listing(text), []), blame=None, profile=None))
+    assert isinstance(found, Match) is told

@@ -315,3 +315,17 @@ def test_the_place_is_that_of_what_is_told_first() -> None:
     assert isinstance(found, Match)
     assert found.cure.startswith("write pow() with a small whole exponent as a product")
     assert found.place == code.tags["call"]
+
+
+def test_without_samples_the_place_of_floats_is_what_is_told_first_too() -> None:
+    """A quotient by a constant on line 5 is told behind that by what stays in the loop, on line 4."""
+    text = _loop(f"{FLOATS.format(line=5).replace('R3', 'R12')}{FLOATS.format(line=4)}", "FADD R3, R8, R9\n")
+    code = listing(text)
+    found = OPTIMIZER.match(replace(context_of(code), blame=None))
+    assert isinstance(found, Match)
+    assert found.cure.startswith(f"{BEFORE_LOOP} kernel.cu:4")
+    assert found.place is not None
+    (function,) = code.program.functions
+    line = function.lines[found.place[1]]
+    assert line is not None
+    assert line.location.line == 4
