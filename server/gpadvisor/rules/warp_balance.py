@@ -9,9 +9,9 @@ whether the work there is divided unevenly (by executed counts), and what the ba
 Without samples it names a thread that alone adds up, in a loop, what its block stored in shared memory, and
 barriers that need not be: those that order no access of one thread before one of another, those of a block
 that is one warp by its launch bounds, and those that hold the whole block at every level of a tree, up or
-down, or in each step of a sort whose partners are of one warp. Where the report shows neither such a barrier
-nor uneven work, it is a note. Where threads may come to barriers on different ways, or another instantiation
-of the same line needs the barrier, it names none: there a barrier can be the counterpart of another.
+down (not beside a loop with a longer pass), or in each step of a sort whose partners are of one warp. Where
+the report shows neither such a barrier nor uneven work, it is a note. Where threads may come to barriers on
+different ways, or another instantiation of the line needs it, it names none.
 
 ## Why warps stall
 
