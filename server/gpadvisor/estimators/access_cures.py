@@ -214,9 +214,11 @@ def cure_of_rows(
         return _BY_TILE_READ.format(along=along)
     swapped = scattered_by_swap(function, index, context.program.form, launch)
     if swapped is None:
-        alone = _goes_along_alone(context, launch, function, index)
-        by_rows = _A_ROW_EACH if alone else _BY_ROWS.format(along=along)
-        return by_rows if followed else _BY_TILES
+        if not followed:
+            return _BY_TILES
+        if _goes_along_alone(context, launch, function, index):
+            return _A_ROW_EACH
+        return _BY_TILES if has_one_axis(function) else _BY_ROWS.format(along=along)
     verb = "store" if function.instructions[index].info.opclass is OpcodeClass.STORE else "load"
     return (
         f"fill tiles in shared memory with whole rows, or let each thread {verb} 16 bytes of its row at a "

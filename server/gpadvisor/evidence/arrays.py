@@ -23,8 +23,6 @@ _VARIABLE: Final = "c[0x3]["
 _ADDRESS: Final = re.compile(r"\[([^\[\]]*R\d[^\[\]]*)\]")
 _OFFSET: Final = re.compile(r"\+?(-?0x[0-9a-f]+)$")
 _REGISTER: Final = re.compile(r"\bU?R\d+")
-_BUT_THE_SUMMAND: Final = re.compile(r"^.*,(?=[^,]*$)")
-"""Of a wide multiply-add all operands but the last, which is the address that an offset is added to."""
 _SLICE_LIMIT: Final = 512
 
 
@@ -164,12 +162,20 @@ def _base(function: Function, access: int) -> frozenset[str]:
             maker = function.instructions[definition]
             if is_memory(maker) and maker.info.space is not MemorySpace.CONSTANT:
                 return frozenset()  # the pointer itself was loaded
-            wide = maker.opcode == "IMAD" and "WIDE" in maker.modifiers
-            operands = _BUT_THE_SUMMAND.sub("", maker.operands) if wide else maker.operands
+            operands = _address_added_to(maker)
             parameters.update(_PARAMETER.findall(operands))
             names = set(_REGISTER.findall(operands))
             pending += [(definition, used) for used in maker.uses if _name(used) in names]
     return frozenset(parameters)
+
+
+def _address_added_to(maker: Instruction) -> str:
+    """What a wide multiply-add, or a shift and add, adds an offset to; all operands of other instructions."""
+    if maker.opcode == "IMAD" and "WIDE" in maker.modifiers:
+        return maker.operand_texts[-1]
+    if maker.opcode == "LEA" and "HI" not in maker.modifiers:
+        return maker.operand_texts[-2]  # the distance of the shift is behind it
+    return maker.operands
 
 
 def has_length_of_loop(function: Function, access: int, loop: LoopId) -> bool:

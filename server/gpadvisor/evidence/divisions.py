@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -27,6 +29,8 @@ _REACH: Final = 4096
 _CORRECTING: Final = frozenset(
     {"IMAD", "UIMAD", "IADD3", "UIADD3", "IADD", "VIADD", "ISETP", "UISETP", "LOP3", "ULOP3", "SEL", "USEL"}
 )
+_PRODUCTS: Final = frozenset({"IMAD", "UIMAD"})
+_ZERO: Final = frozenset({"RZ", "URZ"})
 _MOVES: Final = frozenset({"MOV", "UMOV", "R2UR"})
 _LOGIC: Final = frozenset({"LOP3", "ULOP3"})
 _TESTS: Final = frozenset({"ISETP", "UISETP"})
@@ -41,6 +45,29 @@ _PREDICATES: Final = frozenset({RegisterFile.PREDICATE, RegisterFile.UNIFORM_PRE
 def integer_divisions(function: Function) -> tuple[CodeSequence, ...]:
     """All divisions and remainders, one for each reciprocal."""
     return tuple(web.sequence for web in _webs(function))
+
+
+@dataclass(frozen=True, slots=True)
+class DivisionSteps:
+    """The high products of divisions."""
+
+    reciprocals: Mapping[int, int]  # what makes 2^32 / divisor, and where that divisor is converted
+    quotients: frozenset[int]  # that times the number divided, up to two less than what comes out
+
+
+@lru_cache(maxsize=64)
+def division_steps(function: Function) -> DivisionSteps:
+    """The high products of all 32-bit divisions: that of a reciprocal has an addend, the others have none."""
+    reciprocals: dict[int, int] = {}
+    quotients: set[int] = set()
+    for web in _webs(function):
+        code, steps = function.instructions, web.sequence
+        products = {index for index in steps.whole if _is_high_product(code[index])}
+        added = {index for index in products if code[index].operand_texts[-1] not in _ZERO}
+        if added and not steps.wide:
+            reciprocals.update(dict.fromkeys(added, web.start))
+            quotients |= products - added
+    return DivisionSteps(reciprocals, frozenset(quotients))
 
 
 @lru_cache(maxsize=64)
@@ -118,7 +145,7 @@ class _Web:
         self._code = function.instructions
         self._taken = {start}
         self._short = short
-        self._start = start
+        self.start = start
         first = self._code[start]
         self._divisor = set(first.uses)
         self._text = _operand(first, 1)
@@ -132,7 +159,7 @@ class _Web:
     @property
     def sequence(self) -> CodeSequence:
         """The division with its kind and its place, which is the line that most of it has."""
-        wide = self._short or any("64" in modifier for modifier in self._code[self._start].modifiers)
+        wide = self._short or any("64" in modifier for modifier in self._code[self.start].modifiers)
         kind = f"{64 if wide else 32}-bit integer division"
         return CodeSequence(kind, self._place(), frozenset(self._taken), self._text, wide=wide)
 
@@ -150,7 +177,7 @@ class _Web:
 
     def _absolute_again(self, first: int) -> None:
         """The divisor's absolute value is computed once more to be negated."""
-        for index in range(first + 1, self._start):
+        for index in range(first + 1, self.start):
             instruction = self._code[index]
             if instruction.opcode in _ABSOLUTE and _operand(instruction, 1) == self._text:
                 self._taken.add(index)
@@ -196,9 +223,7 @@ class _Web:
             return True
         if instruction.opcode not in _CORRECTING:
             return False
-        if instruction.opcode in {"IMAD", "UIMAD", "SEL", "USEL"} and (
-            "HI" in instruction.modifiers or "SEL" in instruction.opcode
-        ):
+        if "SEL" in instruction.opcode or _is_high_product(instruction):
             return True
         if instruction.guard is not None and instruction.guard.register in reached:
             return True
@@ -236,7 +261,7 @@ class _Web:
             guard = () if instruction.guard is None else (instruction.guard.register,)
             for register in (*instruction.uses, *guard):
                 for writer in self._function.reaching.definitions(index, register):
-                    near = self._start - _BEFORE <= writer < last + _BEFORE and writer not in self._taken
+                    near = self.start - _BEFORE <= writer < last + _BEFORE and writer not in self._taken
                     if near and self._is_beside(writer, is_guard=register in guard):
                         self._taken.add(writer)
                         waiting.append(writer)
@@ -245,11 +270,7 @@ class _Web:
         """The negated divisor, an absolute value, the test of a sign or of zero, the signs put together."""
         instruction = self._code[index]
         signs = instruction.opcode in _LOGIC and _EITHER in instruction.operand_texts
-        tests = (
-            is_guard
-            and instruction.opcode in _TESTS
-            and not {"RZ", "URZ"}.isdisjoint(instruction.operand_texts)
-        )
+        tests = is_guard and instruction.opcode in _TESTS and not _ZERO.isdisjoint(instruction.operand_texts)
         return index in self._copies or instruction.opcode in _ABSOLUTE or signs or tests
 
     def counts_passes(self) -> bool:
@@ -264,7 +285,7 @@ class _Web:
 
     def divides_collapsed_loop(self) -> bool:
         """Whether it takes the numbers of several loops out of one: a directive's, on the loops' own line."""
-        places = {_location(self._function, index) for index in (self._place(), self._start)}
+        places = {_location(self._function, index) for index in (self._place(), self.start)}
         return bool(_OF_DIRECTIVE.search(self._function.name)) and not places.isdisjoint(
             _statements(self._function)
         )
@@ -276,17 +297,19 @@ class _Web:
         it is the first use on another line.
         """
         if self._short:
-            before = _location(self._function, self._start)
-            behind = [index for index in sorted((*self._taken, *self._users)) if index > self._start]
-            return next(
-                (index for index in behind if _location(self._function, index) != before), self._start
-            )
+            before = _location(self._function, self.start)
+            behind = [index for index in sorted((*self._taken, *self._users)) if index > self.start]
+            return next((index for index in behind if _location(self._function, index) != before), self.start)
         lines = Counter(_location(self._function, index) for index in sorted(self._taken))
         line = lines.most_common(1)[0][0]
         on_line = [index for index in sorted(self._taken) if _location(self._function, index) == line]
         return next(
             (index for index in on_line if self._function.innermost_loop(index) is not None), on_line[0]
         )
+
+
+def _is_high_product(instruction: Instruction) -> bool:
+    return instruction.opcode in _PRODUCTS and "HI" in instruction.modifiers
 
 
 def _negates(instruction: Instruction) -> bool:

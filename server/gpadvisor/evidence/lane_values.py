@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpadvisor.evidence.divisions import division_steps
 from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Register
 from gpadvisor.model.integers import (
     MASK,
@@ -97,6 +98,7 @@ class LaneValues:
         self._argument = argument
         self._standing: dict[object, int] = {}
         self._reaching = function.reaching
+        self._divisions = division_steps(function)
         self._writers = _writers_by_read(function)
         carriers, value = carried or ((), 0)
         self._known: dict[tuple[int, Register], LaneValue | None] = dict.fromkeys(carriers, _same(value))
@@ -183,18 +185,21 @@ class LaneValues:
             return _same(0)  # the first block
         if opclass in _LOADS and instruction.info.space is not MemorySpace.CONSTANT:
             return self._loaded(index, target)
+        if index in self._divisions.reciprocals:
+            return self._reciprocal(self._divisions.reciprocals[index])
         computed = computation(instruction, target - min(instruction.defs))
         operands = sources(instruction.operands) if computed is None else computed.operands
         values = [self._read(index, operand) for operand in operands]
         stands, vague = any(value.stands for value in values), any(value.vague for value in values)
         differs = any(value.differs for value in values)
         lanes = [value.lanes for value in values if value.lanes is not None]
-        # What stands for another number has neither its high half nor its bits.
+        # What stands for another number has neither its high half nor its bits; as a divisor it is larger
+        # than a warp, as sizes are that indices are divided by.
         if (
             computed is not None
             and computed.operation in _COMPUTE
             and len(lanes) == len(values)
-            and (computed.operation in _LINEAR or not stands)
+            and (computed.operation in _LINEAR or not stands or index in self._divisions.quotients)
             and not (vague and differs and any(term.times is not None for term in computed.terms))
         ):
             result = _COMPUTE[computed.operation](computed, lanes)
@@ -203,6 +208,13 @@ class LaneValues:
         if differs:
             return _LOADED if any(value.loaded for value in values) else _UNKNOWN
         return self._any((index, target), vague=vague or not stands)
+
+    def _reciprocal(self, conversion: int) -> LaneValue:
+        """2^32 / divisor, rounded up: what is no larger than that by far is divided without a correction."""
+        divisor = self.operand(conversion, self._function.instructions[conversion].operand_texts[1])
+        if divisor.lanes is None or not divisor.lanes.all():
+            return _UNKNOWN
+        return replace(divisor, lanes=-(-(1 << 32) // divisor.lanes) & MASK)
 
     def _loaded(self, index: int, target: Register) -> LaneValue:
         address = self.address(index)

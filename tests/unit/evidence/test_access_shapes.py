@@ -43,6 +43,14 @@ def _conflict(text: str, block: tuple[int, int, int] = FLAT) -> Conflict | Lie |
 
 
 RECIPROCAL = "I2F.U32.RP R3, c[0x0][0x170]\nMUFU.RCP R3, R3\nF2I.FTZ.U32.TRUNC.NTZ R3, R3\n"
+DIVISION = f"""{RECIPROCAL}IMAD.MOV R5, RZ, RZ, -R3
+MOV R2, RZ
+IMAD R5, R5, c[0x0][0x170], RZ
+IMAD.HI.U32 R3, R3, R5, R2
+IMAD.HI.U32 R4, R3, R0, RZ
+IMAD.MOV R7, RZ, RZ, -R4
+IMAD R6, R7, c[0x0][0x170], R0
+"""
 THREAD = "S2R R0, SR_TID.X\n"
 ROW_AND_COLUMN = "S2R R0, SR_TID.X\nS2R R1, SR_TID.Y\n"
 
@@ -66,7 +74,12 @@ ROW_AND_COLUMN = "S2R R0, SR_TID.X\nS2R R1, SR_TID.Y\n"
         # An offset that all threads load alike shifts them together.
         ("LDG.E R3, [R8.64]\nIMAD.IADD R3, R3, 0x1, R0\nIMAD.WIDE R2, R3, 0x4, R10\nat| LDG.E R4, [R2.64]",
          AccessShape(Lie.NEIGHBOURS, 4)),
-        # Division by an argument: the quotient comes from a reciprocal that is not followed.
+        # Division by an argument, which stands for more than a warp: the quotient, the remainder, both.
+        (f"{DIVISION}LEA R2, R4, R8, 0x2\nat| LDG.E R4, [R2.64]", AccessShape(Lie.SAME)),
+        (f"{DIVISION}IMAD.WIDE R2, R6, 0x4, R8\nat| LDG.E R4, [R2.64]", AccessShape(Lie.NEIGHBOURS, 4)),
+        (f"{DIVISION}IMAD R6, R6, c[0x0][0x174], R4\nIMAD.WIDE R2, R6, 0x4, R8\nat| LDG.E R4, [R2.64]",
+         AccessShape(Lie.ROWS, 0xC000)),
+        # Of a reciprocal that was not made an integer one nothing is known.
         (f"{RECIPROCAL}IMAD.HI.U32 R4, R3, R0, RZ\nLEA R2, R4, R8, 0x2\nat| LDG.E R4, [R2.64]",
          AccessShape(Lie.UNKNOWN)),
     ],

@@ -762,7 +762,8 @@ def _scattered(
 @pytest.mark.parametrize(
     ("address", "sectors", "words"),
     [
-        ("IMAD R2, R0, c[0x0][0x170], RZ\nLEA R2, R2, R6, 0x2", 32, "swap the indices"),
+        ("S2R R1, SR_TID.Y\nIMAD R2, R0, c[0x0][0x170], R1\nLEA R2, R2, R6, 0x2", 32, "swap the indices"),
+        ("IMAD R2, R0, c[0x0][0x170], RZ\nLEA R2, R2, R6, 0x2", 32, "fill tiles in shared memory"),
         ("IMAD.WIDE R2, R0, 0xc, R6", 12, "let what neighbouring threads access follow each other"),
         ("F2I R2, R0", 32, "let neighbouring threads access neighbouring addresses"),
     ],
