@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -215,24 +215,31 @@ def sectors_of_a_warp(
 
 def is_for_one_thread(function: Function, index: int, form: CodeForm, launch: Launch) -> bool:
     """Whether an instruction is behind a comparison that holds, or fails, for one thread alone."""
-    values, block = _values(function, form, launch, ARGUMENTS[0]), function.block_of[index]
-    block_id = function.idom[block]
-    while block_id is not None:
-        branch, ways = function.blocks[block_id].end - 1, function.blocks[block_id].successors
+    values = _values(function, form, launch, ARGUMENTS[0])
+    for branch in deciding_branches(function, index):
         guard = function.instructions[branch].guard
-        decides = guard is not None and not all(
-            _reaches(function, int(successor), block) for successor, _ in ways
-        )
-        for definition in (
-            function.reaching.definitions(branch, guard.register) if guard is not None and decides else ()
-        ):
+        for definition in () if guard is None else function.reaching.definitions(branch, guard.register):
             compare = function.instructions[definition]
             if compare.opcode == "ISETP" and not {"EQ", "NE"}.isdisjoint(compare.modifiers):
                 left, right = (values.operand(definition, text).lanes for text in compare.operand_texts[2:4])
                 if left is not None and right is not None and int((left == right).sum()) == 1:
                     return True
-        block_id = function.idom[block_id]
     return False
+
+
+def deciding_branches(function: Function, index: int) -> Iterator[int]:
+    """The branches and exits above an instruction that keep some threads from it."""
+    block = function.block_of[index]
+    block_id = function.idom[block]
+    while block_id is not None:
+        branch, ways = function.blocks[block_id].end - 1, function.blocks[block_id].successors
+        instruction = function.instructions[branch]
+        leaves = instruction.info.opclass is OpcodeClass.EXIT
+        if instruction.guard is not None and (
+            leaves or not all(_reaches(function, int(successor), block) for successor, _ in ways)
+        ):
+            yield branch
+        block_id = function.idom[block_id]
 
 
 def _reaches(function: Function, start: int, target: int) -> bool:

@@ -7,17 +7,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpadvisor.evidence.access_shapes import Lie, access_shape
+from gpadvisor.evidence.access_shapes import (
+    AccessShape,
+    Lie,
+    access_shape,
+    deciding_branches,
+    is_for_one_thread,
+)
 from gpadvisor.evidence.accesses import is_atomic, is_shared
+from gpadvisor.evidence.addresses import is_same_for_all
 from gpadvisor.evidence.histograms import is_result_used, words_chosen_by_data
-from gpadvisor.evidence.lanes import active_share, threads_per_warp
-from gpadvisor.evidence.loops import measured_trips
+from gpadvisor.evidence.lanes import (
+    Choice,
+    active_share,
+    choice_of,
+    comparisons,
+    is_order,
+    numbers_of,
+    threads_per_warp,
+)
+from gpadvisor.evidence.loops import every_pass, measured_trips
 from gpadvisor.evidence.measured import Floats, executed_warps, metric
 from gpadvisor.evidence.queries import kernel_functions, loop_indices
 from gpadvisor.model.ids import LoopId
 from gpadvisor.model.instruction import register_name
-from gpadvisor.model.machine import SECTOR_BYTES
-from gpadvisor.model.profile import KernelProfile
+from gpadvisor.model.machine import SECTOR_BYTES, CodeForm
+from gpadvisor.model.profile import KernelProfile, Launch
 from gpadvisor.model.program import Function, Program
 from gpadvisor.model.thread_use import CodePlace
 
@@ -28,6 +43,7 @@ _SENT: Final = tuple(
 _WORDS_PER_SECTOR: Final = SECTOR_BYTES // 4
 _COMPARED: Final = frozenset({"CAS", "CAST"})
 _ONE_BY_ONE: Final = frozenset({"EXCH", "INC", "DEC"})
+FLOATS: Final = frozenset({"F16", "F32", "F64", "BF16", "F16x2"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,4 +163,46 @@ def _atomic(program: Program, profile: KernelProfile, function: Function, index:
         by_data=lie is Lie.BY_DATA,
         passes=_passes(function, index, executed),
         words=words_chosen_by_data(function, index),
+    )
+
+
+def met_by_code(function: Function, form: CodeForm, launch: Launch) -> Atomic | None:
+    """An operation in which all threads of a warp go to one address, as the machine code alone shows.
+
+    In every pass of a loop; or, where a kernel has no loop, on one word of the whole grid, to which each
+    thread adds a float: integers the compiler adds up in the warp.
+    """
+    for index, instruction in enumerate(function.instructions):
+        atomic = Atomic(function=function, index=index)
+        if (
+            is_atomic(instruction)
+            and atomic.combines
+            and not atomic.repeats
+            and (_is_of_each_pass(function, index) or _is_of_each_thread(function, index, form, launch))
+            and not atomic.returns
+            and access_shape(function, index, form, launch) == AccessShape(Lie.SAME)
+            and not is_for_one_thread(function, index, form, launch)
+        ):
+            return atomic
+    return None
+
+
+def _is_of_each_pass(function: Function, index: int) -> bool:
+    loop = function.innermost_loop(index)
+    return (
+        function.instructions[index].guard is None and loop is not None and every_pass(function, loop, index)
+    )
+
+
+def _is_of_each_thread(function: Function, index: int, form: CodeForm, launch: Launch) -> bool:
+    """Whether every thread sends a float to the same word, but those behind the end of the data."""
+    instruction = function.instructions[index]
+    if function.loops or FLOATS.isdisjoint(instruction.modifiers) or not is_same_for_all(function, index):
+        return False
+    conditions = [*deciding_branches(function, index), *([] if instruction.guard is None else [index])]
+    return all(
+        is_order(function, compare)
+        and len(numbers_of(function, compare)) > 1
+        and choice_of(function, compare, form, launch) in {Choice.BOUND, Choice.UNKNOWN}
+        for compare in comparisons(function, conditions)
     )

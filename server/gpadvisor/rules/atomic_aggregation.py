@@ -6,7 +6,8 @@
 Waits due to atomic operations and reductions: on device memory where the threads of a warp go to the same
 few addresses, so that they could be added up in the warp or the block and sent once; and on device or shared
 memory where they are spread, but so many that they set the pace. Without samples: loops in which all threads
-of a warp go to one address in every pass, as the machine code shows.
+of a warp go to one address in every pass, as the machine code shows, and one word to which each thread of a
+kernel without loops adds a float.
 
 ## Why warps stall
 
@@ -71,13 +72,13 @@ from gpadvisor.estimators.context import KernelContext, Optimizer
 from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.utilisation import measured_loads
-from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, is_for_one_thread
+from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape
 from gpadvisor.evidence.accesses import is_shared
 from gpadvisor.evidence.addresses import is_same_for_all
-from gpadvisor.evidence.atomics import Atomic, atomics_of, has_address_from_before
+from gpadvisor.evidence.atomics import FLOATS, Atomic, atomics_of, has_address_from_before, met_by_code
 from gpadvisor.evidence.histograms import counters
 from gpadvisor.evidence.lanes import threads_per_warp
-from gpadvisor.evidence.loops import every_pass
+from gpadvisor.evidence.own_rows import usual_launch
 from gpadvisor.evidence.queries import (
     by_place,
     causes,
@@ -98,7 +99,6 @@ from gpadvisor.model.advice import (
     StaticSite,
 )
 from gpadvisor.model.figures import percent
-from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.language import Language
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.sentence import capitalised
@@ -107,16 +107,13 @@ from gpadvisor.model.thread_use import CodePlace
 _CODE: Final = "GPA110"
 _CYCLES: Final = ("lts__cycles_elapsed.max", "gpc__cycles_elapsed.max", "sm__cycles_elapsed.max")
 _OVER_LOOP: Final = "add up in a register over the loop, then "
-_ATOMIC: Final = frozenset({OpcodeClass.ATOMIC, OpcodeClass.REDUCTION})
-_FLOATS: Final = frozenset({"F16", "F32", "F64", "BF16", "F16x2"})
 
 
 def _match(context: KernelContext) -> Match | Rejection:
     blame, profile = context.blame, context.profile
     if blame is None or profile is None:
-        match = _histogram(context) if profile is None else _shown_by_code(context, profile)
         reason = "needs samples: machine code does not show how often threads collide"
-        return match or Rejection(code=_CODE, reason=reason)
+        return _shown_by_code(context) or Rejection(code=_CODE, reason=reason)
     executed = atomics_of(context.program, context.kernel, profile)
     atomics = [atomic for atomic in executed if atomic.combines]
     if not atomics:
@@ -169,38 +166,33 @@ def _reduced_loads(
     return (*instructions, *on_the_way)
 
 
-def _shown_by_code(context: KernelContext, profile: KernelProfile) -> Match | None:
-    """Without samples: a loop in which all threads of a warp go to one address in every pass."""
-    function = kernel_function(context.program, context.kernel)
-    if function is None or profile.launch.threads_per_block < threads_per_warp(profile):
+def _shown_by_code(context: KernelContext) -> Match | None:
+    """Without samples: an address to which all threads of a warp go, in every pass of a loop or once."""
+    function, profile = kernel_function(context.program, context.kernel), context.profile
+    if function is None or (profile and profile.launch.threads_per_block < threads_per_warp(profile)):
         return None
-    form = context.program.form
-    for index, instruction in enumerate(function.instructions):
-        loop = function.innermost_loop(index)
-        atomic = Atomic(function=function, index=index)
-        if (
-            instruction.info.opclass not in _ATOMIC
-            or instruction.guard is not None
-            or loop is None
-            or not every_pass(function, loop, index)
-            or not atomic.combines
-            or atomic.repeats
-            or atomic.returns
-            or access_shape(function, index, form, profile.launch) != AccessShape(Lie.SAME)
-            or is_for_one_thread(function, index, form, profile.launch)
-        ):
-            continue
-        first = _OVER_LOOP if has_address_from_before(function, index, loop) else ""
-        cure = f"{first}{_in_warp(atomic, context.language)}, then those of the block, and send one"
-        where = line_text(function, index)
-        return Match(
-            title="all threads of a warp go to one address, in every pass of a loop",
-            cure=cure,
-            advice=f"{capitalised(cure)}: all threads of a warp go to one address at {where}.",
-            regions=(),
-            static_sites=(StaticSite(function=function.id, index=index, detail=instruction.opcode),),
-        )
-    return _histogram(context)
+    launch = usual_launch(context.kernel, None) if profile is None else profile.launch
+    atomic = met_by_code(function, context.program.form, launch)
+    if atomic is None:
+        return _histogram(context)
+    loop = function.innermost_loop(atomic.index)
+    over_loop = loop is not None and has_address_from_before(function, atomic.index, loop)
+    first = _OVER_LOOP if over_loop else ""
+    cure = f"{first}{_in_warp(atomic, context.language)}, then those of the block, and send one"
+    whose = "of the grid" if loop is None else "of a warp"
+    passes = "" if loop is None else ", in every pass of a loop"
+    where = line_text(function, atomic.index)
+    return Match(
+        title=f"all threads {whose} go to one address{passes}",
+        cure=cure,
+        advice=f"{capitalised(cure)}: all threads {whose} go to one address at {where}.",
+        regions=(),
+        static_sites=(
+            StaticSite(
+                function=function.id, index=atomic.index, detail=function.instructions[atomic.index].opcode
+            ),
+        ),
+    )
 
 
 def _histogram(context: KernelContext) -> Match | None:
@@ -370,7 +362,7 @@ def _in_warp(worst: Atomic, language: Language) -> str:
         (name.lower() for name in ("MIN", "MAX", "AND", "OR", "XOR") if name in modifiers), "add"
     )
     how = "by shuffles"
-    if _FLOATS.isdisjoint(modifiers):
+    if FLOATS.isdisjoint(modifiers):
         how += terms.WARP_REDUCTION.of(language, operation=intrinsic)
     if intrinsic == "add":
         return f"add the values of a warp up {how}"
