@@ -34,6 +34,8 @@ _NEEDLESS: Final = {
 }
 
 
+_FEW: Final = 4
+"""Where more barriers than these are passed once, a single one that can go is nothing to mend."""
 _EXCHANGE: Final = "barrier of the block in each step of an exchange whose distance halves"
 
 
@@ -67,13 +69,18 @@ def _exchanges(context: KernelContext, functions: tuple[Function, ...]) -> tuple
 
 
 def _often_passed(functions: tuple[Function, ...], sites: tuple[StaticSite, ...]) -> tuple[StaticSite, ...]:
-    """Without samples: a barrier that is passed once costs nothing beside those that a loop passes."""
-    in_loop = {
-        (function.id, index)
+    """Without samples: of what is passed once nothing beside a barrier of a loop, nor one beside several."""
+    barriers = [
+        (function, index)
         for function in functions
         for index in range(len(function.instructions))
-        if is_barrier(function, index) and function.innermost_loop(index) is not None
+        if is_barrier(function, index)
+    ]
+    in_loop = {
+        (function.id, index) for function, index in barriers if function.innermost_loop(index) is not None
     }
+    if not in_loop and len(sites) == 1 and len(barriers) > _FEW:
+        return ()
     return tuple(site for site in sites if not in_loop or (site.function, site.index) in in_loop)
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from itertools import pairwise
+from typing import Final, TypeAlias
 
 from gpadvisor.evidence.accesses import is_memory, is_ordered, is_shared
 from gpadvisor.evidence.alignment import Alignment
@@ -22,6 +23,7 @@ from gpadvisor.model.instruction import (
     register,
 )
 from gpadvisor.model.kind import Kind
+from gpadvisor.model.machine import BANK_BYTES, WARP
 from gpadvisor.model.program import Function, FunctionKind, Program
 
 BARRIERS: Final = frozenset({OpcodeClass.BARRIER, OpcodeClass.CLUSTER_BARRIER})
@@ -43,6 +45,9 @@ def is_whole_block(instruction: Instruction) -> bool:
         and "SYNC" in instruction.modifiers
         and instruction.operands.strip() in {"0x0", ""}
     )
+
+
+_Place: TypeAlias = tuple[tuple[object, ...], range]
 
 
 class Needless(Kind):
@@ -195,13 +200,15 @@ def _reads_own(function: Function, barrier: int, before: Sequence[int], after: S
     """Whether each thread reads from shared memory, behind a barrier, only what it wrote in front of it."""
     stores = [index for index in before if is_shared(function.instructions[index])]
     loads = [position for position in after if is_shared(function.instructions[position])]
+    written = [_shared_place(function, store) for store in stores]
     if not loads or not all(
-        function.instructions[store].info.opclass is OpcodeClass.STORE
-        and _always_runs(function, store, barrier)
-        for store in stores
+        function.instructions[store].info.opclass is OpcodeClass.STORE for store in stores
     ):
         return False
-    written = [_shared_place(function, store) for store in stores]
+    if not all(_always_runs(function, store, barrier) for store in stores) and not (
+        _is_nobody_elses(written) and {*_shared_accesses(function)} <= {*before, *after}
+    ):
+        return False
     read = [_shared_place(function, load) for load in loads]
     return all(
         function.instructions[load].info.opclass is OpcodeClass.LOAD
@@ -212,6 +219,12 @@ def _reads_own(function: Function, barrier: int, before: Sequence[int], after: S
         )
         for load, place in zip(loads, read, strict=True)
     )
+
+
+def _is_nobody_elses(places: Sequence[_Place | None]) -> bool:
+    """Whether places are each thread's own, in arrays that lie further apart than the threads of a warp."""
+    starts = sorted({-1 if place is None else place[1].start for place in places})
+    return starts[0] >= 0 and all(b - a >= WARP * BANK_BYTES for a, b in pairwise(starts))
 
 
 def _always_runs(function: Function, index: int, barrier: int) -> bool:
@@ -229,7 +242,7 @@ def _always_runs(function: Function, index: int, barrier: int) -> bool:
 _SHARED_PLACE: Final = re.compile(r"\[(R\d+)((?:\.\w+)?)(?:\+?(-?0x[0-9a-f]+))?\]")
 
 
-def _shared_place(function: Function, index: int) -> tuple[tuple[object, ...], range] | None:
+def _shared_place(function: Function, index: int) -> _Place | None:
     """A thread's own place in shared memory: what its address is made of, and the bytes from there."""
     instruction = function.instructions[index]
     match = _SHARED_PLACE.search(instruction.operands)
