@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from gpadvisor.evidence.accesses import DEVICE_SPACES, is_ordered, is_shared
+from gpadvisor.evidence.accesses import DEVICE_SPACES, is_atomic, is_ordered, is_shared
 from gpadvisor.evidence.accumulators import is_recurrence, kept_in_memory
 from gpadvisor.evidence.arrays import (
     address_registers,
@@ -289,7 +289,7 @@ def held_loads(function: Function, distance: int, form: CodeForm) -> Iterator[tu
     """Loads in loops that the compiler left next to their use: a store before them may write what they read.
 
     Where nothing holds a load, the compiler has moved it already; what else holds one (its address, a
-    barrier) has no cure that could be named without samples.
+    barrier, an atomic operation) has no cure that could be named without samples.
 
     Args:
         function: where to look.
@@ -309,8 +309,11 @@ def held_loads(function: Function, distance: int, form: CodeForm) -> Iterator[tu
             if use is None:
                 continue
             room = room_to_move(function, index, use, distance)
+            store = room.obstacle_index
+            if store is None or is_atomic(function.instructions[store]):  # which costs more than the load
+                continue
             if cure_of(function, index, use, room, distance, form) is Cure.NO_ALIAS:
-                yield index, use, room.obstacle_index or 0
+                yield index, use, store
 
 
 def _use_at_once(function: Function, index: int) -> int | None:
