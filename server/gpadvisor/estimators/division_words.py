@@ -9,6 +9,7 @@ from typing import Final
 
 from gpadvisor.estimators import terms
 from gpadvisor.evidence.accesses import is_memory
+from gpadvisor.evidence.arrays import is_loaded, register_makers
 from gpadvisor.evidence.divisions import division_calls, written_divisions
 from gpadvisor.evidence.patterns import CodeSequence
 from gpadvisor.evidence.queries import (
@@ -16,8 +17,9 @@ from gpadvisor.evidence.queries import (
     loop_indices,
 )
 from gpadvisor.evidence.trees import halved
+from gpadvisor.model.advice import StaticSite
 from gpadvisor.model.ids import FunctionId
-from gpadvisor.model.instruction import Instruction, MemorySpace
+from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass
 from gpadvisor.model.language import Language
 from gpadvisor.model.program import Function, FunctionKind
 
@@ -60,6 +62,49 @@ def told_divisions(functions: tuple[Function, ...]) -> tuple[Divisions, Division
         divisions[function.id] = tuple(one for one in written if one not in others)
         other_divisions[function.id] = tuple(one for one in written if one in others)
     return divisions, other_divisions
+
+
+def same_for_the_grid(
+    functions: tuple[Function, ...], divisions: dict[FunctionId, tuple[CodeSequence, ...]]
+) -> frozenset[tuple[FunctionId, int]]:
+    """Where parameters of a kernel alone are divided, by each other: as often as there are threads."""
+    return frozenset(
+        (caller.id, index)
+        for function in functions
+        if function.kind is FunctionKind.KERNEL
+        for sequence in divisions[function.id]
+        if not any(_is_of_thread(function.instructions[maker]) for maker in _inputs(function, sequence))
+        for caller, index in written_at(functions, function, sequence)
+    )
+
+
+def _inputs(function: Function, sequence: CodeSequence) -> frozenset[int]:
+    return frozenset().union(
+        *(
+            register_makers(function, index, used)
+            for index in sequence.indices
+            for used in function.instructions[index].uses
+        )
+    )
+
+
+def _is_of_thread(maker: Instruction) -> bool:
+    """Whether a value is loaded from memory, or one of the numbers of a thread or its block."""
+    return is_loaded(maker) or (
+        maker.info.opclass is OpcodeClass.SPECIAL_REGISTER and "SR_" in maker.operands
+    )
+
+
+def sites_of(
+    functions: tuple[Function, ...], sequences: dict[FunctionId, tuple[CodeSequence, ...]]
+) -> tuple[StaticSite, ...]:
+    """Where the sequences start; for those in a routine of the compiler's, where that is called."""
+    return tuple(
+        StaticSite(function=caller.id, index=index, detail=division_detail(sequence))
+        for function in functions
+        for sequence in sequences[function.id]
+        for caller, index in written_at(functions, function, sequence)
+    )
 
 
 def division_detail(sequence: CodeSequence) -> str:

@@ -71,7 +71,7 @@ import numpy as np
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.busy_doubles import busy_advice, busy_doubles, double_advice, told_doubles
 from gpadvisor.estimators.context import KernelContext, Optimizer, WhatIf
-from gpadvisor.estimators.division_words import division_advice, division_detail, told_divisions, written_at
+from gpadvisor.estimators.division_words import division_advice, same_for_the_grid, sites_of, told_divisions
 from gpadvisor.estimators.random_states import skips_ahead
 from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
@@ -135,11 +135,11 @@ def _match(context: KernelContext) -> Match | Rejection:
     functions = kernel_functions(context.program, context.kernel)
     divisions, other_divisions = told_divisions(functions)
     doubles = told_doubles(context, functions)
-    kinds = {"division": _sites(functions, divisions), "double": _sites(functions, doubles)}
+    kinds = {"division": sites_of(functions, divisions), "double": sites_of(functions, doubles)}
     sites = (*kinds["division"], *kinds["double"])
     if context.blame is None:
         busy = busy_doubles(context, functions)
-        hidden = paced_by_memory(context, functions)
+        hidden = paced_by_memory(context, functions) | same_for_the_grid(functions, divisions)
         sites = _worth_naming(
             functions, tuple(one for one in sites if (one.function, one.index) not in hidden)
         )
@@ -296,18 +296,6 @@ def _places(sequences: dict[FunctionId, tuple[CodeSequence, ...]]) -> set[tuple[
     return {
         (function, index) for function, parts in sequences.items() for part in parts for index in part.indices
     }
-
-
-def _sites(
-    functions: tuple[Function, ...], sequences: dict[FunctionId, tuple[CodeSequence, ...]]
-) -> tuple[StaticSite, ...]:
-    """Where the sequences start; for those in a routine of the compiler's, where that is called."""
-    return tuple(
-        StaticSite(function=caller.id, index=index, detail=division_detail(sequence))
-        for function in functions
-        for sequence in sequences[function.id]
-        for caller, index in written_at(functions, function, sequence)
-    )
 
 
 def _words(
