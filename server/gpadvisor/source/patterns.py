@@ -151,7 +151,7 @@ class Patterns:
         names: list[str] = []
         for parameter in [] if parameters is None else parameters.named_children[:_MAX_PARAMETERS]:
             inner = parameter.child_by_field_name("declarator")
-            if inner is None or inner.type != "pointer_declarator":
+            if inner is None or inner.type not in {"pointer_declarator", "array_declarator"}:
                 continue
             if _RESTRICT.search(self.bytes_of(parameter, _HEAD_BYTES)):
                 continue

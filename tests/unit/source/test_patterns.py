@@ -102,6 +102,13 @@ def test_kernels(source: SourceFacts) -> None:
     assert source.kernel(99) is None
 
 
+def test_pointers_that_are_written_as_arrays_are_named_too() -> None:
+    text = "__global__ void f(double y[], const float *__restrict__ x, int n, float m[4][4]) {}"
+    kernel = source_facts("a.cu", text).kernel(1)
+    assert kernel is not None
+    assert kernel.unrestricted == ("y", "m")
+
+
 def test_kernels_have_their_namespaces() -> None:
     text = """namespace a::b { namespace { template <class T>
 __global__ void one(T *x) {} }
