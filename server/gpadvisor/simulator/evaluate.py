@@ -244,13 +244,16 @@ def _words(code: Slice, values: Values, w: int, i: int, lanes: int, known_lanes:
     upper = values.scratch[5]
     first, second, sure = _carries(code, values, w, i)
     known_lanes &= sure
-    carried = 0
+    carried = twice = 0
     if op in (ADD, MUL_ADD, SHIFT_ADD, SHIFT_ADD_HIGH):
         for lane in range(WARP):
             total = sum_and_carry(code, values, i, op, lane, (first >> lane & 1) + (second >> lane & 1))
             out[lane] = total & WORD
-            if total >> 32 & 1:
+            # Three words may carry two, which a second flag holds.
+            if total >> 32 & 1 or (total >> 33 and code.flag[i, 1] >= 0):
                 carried |= 1 << lane
+            if total >> 33:
+                twice |= 1 << lane
     elif op in _TWO_WORDS:
         for lane in range(WARP):
             low, high = two_words(code, values, i, op, lane, first >> lane & 1)
@@ -269,7 +272,7 @@ def _words(code: Slice, values: Values, w: int, i: int, lanes: int, known_lanes:
                 carried |= 1 << lane
     _write(code, values, w, i, 0, lanes, known_lanes)
     _write_flag(values, w, code.flag[i, 0], carried, lanes, known_lanes)
-    _write_flag(values, w, code.flag[i, 1], 0, lanes, 0)
+    _write_flag(values, w, code.flag[i, 1], twice, lanes, known_lanes if op == ADD else 0)
 
 
 @seldom

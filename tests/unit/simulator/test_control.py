@@ -76,6 +76,12 @@ extern "C" __global__ void k(const int* in, int* out) {
         }
 }
 """
+_FAR = """
+extern "C" __global__ void k(float* y, const float* x, long long n) {
+    long long stride = (long long)gridDim.x * blockDim.x;
+    for (long long i = threadIdx.x; i < n; i += stride) y[i] = x[i] + 1.0f;
+}
+"""
 _RECURSIVE = """
 __device__ __noinline__ int ways(int n) { return n < 2 ? n : ways(n - 1) + ways(n - 2); }
 extern "C" __global__ void k(int* out, int n) { out[threadIdx.x] = ways(n); }
@@ -123,6 +129,14 @@ def test_a_loop_that_only_a_return_ends_is_counted(arch: str) -> None:
     done = run_text(_QUEUE, None, arch)
     assert done.cycles is not None
     assert max(executed(done, _QUEUE, arch, "ATOMG")) in {16, 17}
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("passes", [50, 51])
+def test_a_counter_of_64_bits_is_followed(arch: str, passes: int) -> None:
+    """Three words are added at once there, which may carry two."""
+    done = run_text(_FAR, {0: 0, 4: 0x10, 8: 0, 12: 0x20, 16: 32 * passes, 20: 0}, arch)
+    assert done.profile.metrics["lts__t_sectors_srcunit_tex.sum"] == 2 * 4 * passes
 
 
 @pytest.mark.parametrize("arch", _ARCHITECTURES)
