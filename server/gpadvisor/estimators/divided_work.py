@@ -21,7 +21,7 @@ from gpadvisor.estimators.launches import (
 from gpadvisor.estimators.parallel import of_an_sm, shared_unit
 from gpadvisor.estimators.utilisation import measured_loads, utilisations, where_work_is
 from gpadvisor.evidence.accesses import is_atomic, is_global
-from gpadvisor.evidence.divisible_loops import divisible_loop
+from gpadvisor.evidence.divisible_loops import divisible_loop, loop_samples
 from gpadvisor.evidence.loops import loop_facts, measured_trips
 from gpadvisor.evidence.measured import executed_warps
 from gpadvisor.evidence.queries import counted, kernel_function, kernel_functions, location_text
@@ -44,6 +44,8 @@ def divided(
     divisible = None if function is None else divisible_loop(function, profile, context.blame)
     if function is None or divisible is None or divisible.trips is None:
         return None
+    if _share_of_others(context, function, divisible.loop) > constants.NOTABLE:
+        return None  # which every block would repeat
     trips = min(int(divisible.trips), GRID_LIMITS[1])
     new = shape(context, profile, current.blocks * trips, current.threads)
     if (
@@ -67,6 +69,17 @@ def divided(
         advice=f"{cure}: {holds}, and {why}: registers hand on nothing but its counters.",
         regions=(),
         parallel=same_work(context, profile, current, new, ratio),
+    )
+
+
+def _share_of_others(context: KernelContext, function: Function, loop: LoopId) -> float:
+    """The share of the samples in loops beside that one."""
+    if context.blame is None:
+        return 0.0
+    inside = function.loops[loop].blocks
+    others = [one.id for one in function.loops if one.parent is None and not one.blocks & inside]
+    return sum(loop_samples(function, one, context.blame) for one in others) / max(
+        1, context.blame.total_samples
     )
 
 

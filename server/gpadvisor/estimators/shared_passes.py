@@ -41,13 +41,17 @@ def shared_passes(
         return None
     traffic = kernel_traffic(context.program, context.kernel, profile)
     rows = loop.sharing is Sharing.ROW
-    where, passes = loop_place(function, loop.loop), f"{loop.passes:,.0f} passes"
+    places = list(dict.fromkeys(loop_place(function, one) for one in sorted(loop.loops)))
+    where = (
+        f"loop at {places[0]}" if len(places) == 1 else f"loops at {', '.join(places[:-1])} and {places[-1]}"
+    )
+    passes = f"{loop.passes:,.0f} passes"
     team = f"{parts} threads" if loop.sharing is not Sharing.WARPS else f"{parts} warps"
     how = "as neighbours, and combine what they have by shuffles" if rows else _how(loop, parts)
     launch = f"{new.blocks:,} blocks of {counted(new.threads, 'thread')} instead of {current.blocks:,}"
-    cure = f"Let {team} share the {passes} of the loop at {where} {how}: {launch}"
+    cure = f"Let {team} share the {passes} of the {where} {how}: {launch}"
     if rows and parts == WARP:
-        cure = f"Let a warp take each row, its threads the {passes} of the loop at {where} {how}: {launch}"
+        cure = f"Let a warp take each row, its threads the {passes} of the {where} {how}: {launch}"
     return Match(
         title=f"{counted(current.blocks, 'block')} for {sms} SMs, and a loop that only combines its passes",
         cure=f"{cure}.",

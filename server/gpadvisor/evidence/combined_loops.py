@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, has_one_axis
 from gpadvisor.evidence.accesses import is_global
 from gpadvisor.evidence.addresses import step_of_pass
@@ -16,8 +19,10 @@ from gpadvisor.evidence.divisible_loops import (
     ASKS_OTHERS,
     STORES,
     has_most,
+    is_divisible,
     is_step,
     leaves_early,
+    loop_samples,
     multiplied,
 )
 from gpadvisor.evidence.library_math import is_behind_sequence
@@ -37,6 +42,7 @@ _HIT_RATE: Final = "l1tex__t_sector_hit_rate.pct"
 _MOSTLY: Final = 50.0
 _BY_COUNTER: Final = re.compile(r"c\[0x\w+\]\[UR")
 InstructionsByIndex = dict[int, Instruction]
+Floats = NDArray[np.float64]
 _SUMS: Final = frozenset({"FADD", "DADD", "HADD2", "IADD3", "IADD", "VIADD", "FFMA", "DFMA", "HFMA2", "IMAD"})
 _PRODUCTS: Final = frozenset({"FFMA", "DFMA", "HFMA2", "IMAD"})
 _CHOICES: Final = SELECTS | {"FSEL", "SEL", "MOV"}
@@ -53,10 +59,10 @@ class Sharing(Kind):
 
 @dataclass(frozen=True, slots=True)
 class CombinedLoop:
-    """A loop whose passes could be shared."""
+    """A loop whose passes could be shared, with those that go along the same rows."""
 
-    loop: LoopId
-    passes: float  # for each entry, of the source, as counted
+    loops: tuple[LoopId, ...]  # the first has the most samples
+    passes: float  # of it for each entry, of the source, as counted
     sharing: Sharing
 
 
@@ -66,6 +72,7 @@ def combined_loop(
     """The outermost loop of which nothing is left but sums and extremes, with most of the samples.
 
     No pass needs what another one computes but to add to it, or to keep the larger; nothing is stored in it.
+    Else loops along rows that have most of them together, some of which store what they make of an element.
     """
     executed = executed_warps(profile, function)
     for loop in sorted(function.loops, key=lambda candidate: (candidate.depth, -len(candidate.blocks))):
@@ -75,8 +82,36 @@ def combined_loop(
         if trips is None:
             return None
         passes = trips * loop_facts(function, loop.id).copies
-        return CombinedLoop(loop.id, passes, _sharing(function, loop.id, form, profile))
-    return None
+        found = CombinedLoop((loop.id,), passes, _sharing(function, loop.id, form, profile))
+        return (found.sharing is Sharing.ROW and _rows(function, form, profile, blame, executed)) or found
+    return None if executed is None else _rows(function, form, profile, blame, executed)
+
+
+def _rows(
+    function: Function, form: CodeForm, profile: KernelProfile, blame: Blame | None, executed: Floats
+) -> CombinedLoop | None:
+    """Loops one after the other along a row of each thread."""
+    if blame is None:
+        return None
+    samples = {
+        loop.id: count
+        for loop in function.loops
+        if loop.parent is None
+        and (count := loop_samples(function, loop.id, blame))
+        and (_combines(function, loop.id) or is_divisible(function, loop.id))
+        and _sharing(function, loop.id, form, profile) is Sharing.ROW
+    }
+    if 2 * sum(samples.values()) <= blame.total_samples or not any(
+        _combines(function, one) for one in samples
+    ):
+        return None
+    loops = tuple(sorted(samples, key=lambda loop: -samples[loop]))
+    trips = measured_trips(function, loops[0], executed)
+    return (
+        None
+        if trips is None
+        else CombinedLoop(loops, trips * loop_facts(function, loops[0]).copies, Sharing.ROW)
+    )
 
 
 @lru_cache(maxsize=256)

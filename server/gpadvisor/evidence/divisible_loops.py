@@ -63,7 +63,7 @@ def divisible_loop(
     """
     executed = executed_warps(profile, function)
     for loop in sorted(function.loops, key=lambda candidate: (candidate.depth, -len(candidate.blocks))):
-        if not _is_divisible(function, loop.id) or not has_most(function, loop.id, blame):
+        if not is_divisible(function, loop.id) or not has_most(function, loop.id, blame):
             continue
         trips = None if executed is None else measured_trips(function, loop.id, executed)
         return DivisibleLoop(function, loop.id, trips)
@@ -74,13 +74,19 @@ def has_most(function: Function, loop: LoopId, blame: Blame | None) -> bool:
     """Whether most of the samples, if there are any, are due to a loop."""
     if blame is None or not blame.total_samples:
         return True
+    return 2 * loop_samples(function, loop, blame) > blame.total_samples
+
+
+def loop_samples(function: Function, loop: LoopId, blame: Blame) -> int:
+    """Samples that are due to a loop."""
     rows = blame.rows
     inside = (rows.function == function.id) & np.isin(causes(blame), loop_facts(function, loop).indices)
-    return 2 * int(rows.samples[inside].sum()) > blame.total_samples
+    return int(rows.samples[inside].sum())
 
 
 @lru_cache(maxsize=256)
-def _is_divisible(function: Function, loop: LoopId) -> bool:
+def is_divisible(function: Function, loop: LoopId) -> bool:
+    """Whether the passes of a loop need nothing of each other, whatever its samples are."""
     indices = loop_facts(function, loop).indices
     code = {index: function.instructions[index] for index in indices}
     if not function.loops[loop].reducible or not is_counted(function, loop) or leaves_early(function, loop):

@@ -47,7 +47,7 @@ HELD = {"smsp__warps_active.avg.per_cycle_active": 2.0}
 
 def _context(text: str = SUMS, **more: Any) -> KernelContext:
     values = {"grid": 8, "block": 256, "registers": 30, "counts": COUNTS, "metrics": HELD, **more}
-    return context_of(listing(text), ROWS, **values)
+    return context_of(listing(text), values.pop("rows", ROWS), **values)
 
 
 def _found(text: str, **more: Any) -> str:
@@ -70,6 +70,44 @@ def test_a_row_for_each_thread_becomes_a_row_for_each_warp() -> None:
     estimate = block_increase.OPTIMIZER.estimate(_context(), found)
     assert 8 < estimate.expected < 8 * 4  # more SMs, and on each up to four times the warps
     assert "on 8.00 times the SMs" in estimate.reason
+
+
+NORMALISED = SUMS.replace(
+    """    IMAD.WIDE R12, R0, 0x4, c[0x0][0x160]
+    STG.E [R12.64], R8 // 48
+""",
+    """    MOV R4, RZ
+    IMAD R14, R0, c[0x0][0x174], RZ
+    IMAD.WIDE R16, R14, 0x4, c[0x0][0x160]
+    between| IMAD.WIDE R14, R14, 0x4, c[0x0][0x168]
+    again:
+    second| LDG.E R10, [R14.64] // 48
+    IADD3 R4, R4, 0x1, RZ // 47
+    scale| FMUL R11, R10, R8 // 48
+    STG.E [R16.64], R11 // 48
+    IADD3 R14, R14, 0x4, RZ // 48
+    IADD3 R16, R16, 0x4, RZ // 48
+    ISETP.NE.AND P1, PT, R4, c[0x0][0x174], PT // 47
+    @P1 BRA again // 47
+""",
+)
+BOTH = {**COUNTS, "between": (100, 3200), "second": (400_000, 12_800_000)}
+
+
+@pytest.mark.parametrize("first", [300, 400, 700])
+def test_loops_along_a_row_are_shared_together(first: int) -> None:
+    """After a softmax and an RMS norm of a row for each thread: 4.8x and 4.3x by a warp for each row.
+
+    Passes of the one that stores need nothing of each other; as blocks they would repeat the sum.
+    """
+    rows = (
+        Row("long_scoreboard", "use", first, first, "load", DependencyClass.GLOBAL_MEMORY),
+        Row("long_scoreboard", "scale", 900 - first, 900 - first, "second", DependencyClass.GLOBAL_MEMORY),
+        Row("selected", "use", 100),
+    )
+    found = _found(NORMALISED, rows=rows, counts=BOTH)
+    assert "the 4,000 passes of the loops at kernel.cu:46 and kernel.cu:48 as neighbours" in found
+    assert "256 blocks of 256 threads instead of 8" in found
 
 
 def test_the_largest_is_combined_with_its_place() -> None:
