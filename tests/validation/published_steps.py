@@ -21,12 +21,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from tests.kernels import ROOT
+from tests.validation.published_steps_held_out import HELD_OUT
 from tests.validation.published_steps_rows import CHAINS, Chain, Version
 from tests.validation.table3 import replaced, simulated
 from tests.validation.what_ifs import within_range
@@ -61,6 +62,7 @@ class Outcome:
     """What is said of one version, beside what the simulator makes of the next."""
 
     told: tuple[Told, ...] = ()  # in the order of the screen, those with a number
+    plain: tuple[str, ...] = ()  # rules that tell a change without one
     simulated: float | None = None  # duration of this version over that of the next
     samples: int = 0
     failure: str = ""
@@ -95,17 +97,21 @@ class Step:
         ranked = enumerate(outcome.told, 1)
         return next(((rank, one) for rank, one in ranked if one.code in self.after.accepted), None)
 
+    def is_plain(self, outcome: Outcome) -> bool:
+        """Whether the author's change is told without a figure alone."""
+        return self.cure(outcome) is None and not set(self.after.accepted).isdisjoint(outcome.plain)
+
     def expected(self, outcome: Outcome) -> float:
         """Of the author's change; 1.0 where it is not offered."""
         cure = self.cure(outcome)
         return 1.0 if cure is None else cure[1].expected
 
 
-def steps() -> list[Step]:
+def steps(chains: Iterable[Chain] = CHAINS) -> list[Step]:
     """Every step of every chain."""
     return [
         Step(chain=chain, before=before, after=after)
-        for chain in CHAINS
+        for chain in chains
         for before, after in pairwise(chain.versions)
     ]
 
@@ -176,7 +182,8 @@ def _told(kernel: KernelAdvice) -> Outcome:
         for one in kernel.suggestions
         if one.speedup is not None
     )
-    return Outcome(told=told, samples=kernel.samples.total)
+    plain = tuple(one.code for one in kernel.suggestions if one.speedup is None)
+    return Outcome(told=told, plain=plain, samples=kernel.samples.total)
 
 
 def outcomes(chosen: Iterable[Step], mirrors: Path) -> list[tuple[Step, Outcome]]:
@@ -187,14 +194,16 @@ def outcomes(chosen: Iterable[Step], mirrors: Path) -> list[tuple[Step, Outcome]
             sys.stdout.write(f"skipped: {step.name}, no {step.chain.repository} in {mirrors}\n")
             continue
         sys.stderr.write(f"{step.name}\n")
-        key = store.key("published steps", {"step": step.runs, "code": installation_digest()})
+        kept = [one.name for one in fields(Outcome)]
+        key = store.key("published steps", {"step": step.runs, "code": installation_digest(), "kept": kept})
         stored = store.get(key)
         if stored is None:
             outcome = outcome_of(step, mirrors)
             store.put(key, json.dumps(asdict(outcome)).encode())
         else:
             values = json.loads(stored)
-            outcome = Outcome(**{**values, "told": tuple(Told(**one) for one in values["told"])})
+            told, plain = tuple(Told(**one) for one in values["told"]), tuple(values["plain"])
+            outcome = Outcome(**{**values, "told": told, "plain": plain})
         found.append((step, outcome))
     return found
 
@@ -208,7 +217,8 @@ def table(rows: Sequence[tuple[Step, Outcome]]) -> list[str]:
             continue
         cure = step.cure(outcome)
         rules = "/".join(sorted(step.after.accepted))
-        promised = "not told" if cure is None else f"{_place(*cure)}"
+        unsaid = "told without a figure" if step.is_plain(outcome) else "not told"
+        promised = unsaid if cure is None else f"{_place(*cure)}"
         ran = "cut off" if outcome.simulated is None else f"{outcome.simulated:.2f}x"
         lines += [
             f"{step.name}: {step.after.change} ({rules})",
@@ -244,6 +254,7 @@ def figures(rows: Sequence[tuple[Step, Outcome]]) -> list[str]:
 def _figures(gains: Sequence[tuple[Step, Outcome]]) -> list[str]:
     ranks = [None if (cure := step.cure(one)) is None else cure[0] for step, one in gains]
     told = sum(rank is not None and rank <= TOP for rank in ranks)
+    plain = sum(step.is_plain(one) for step, one in gains)
     inside = sum(
         (cure := step.cure(one)) is not None and cure[1].low <= step.achieved <= cure[1].high
         for step, one in gains
@@ -254,6 +265,7 @@ def _figures(gains: Sequence[tuple[Step, Outcome]]) -> list[str]:
     return [
         f"steps that gain {GAINS}x or more                {len(gains)}",
         f"  the change is among the first three      {told} ({told / len(gains):.0%})",
+        f"  of the others it is told without a figure {plain}",
         f"  achieved is inside its range             {inside} ({inside / len(gains):.0%})",
         f"  mean |ln(expected / achieved)|           {statistics.fmean(off):.2f}",
         f"  of always 1.0x                           {nothing:.2f}",
@@ -270,8 +282,10 @@ def main() -> None:
     if given.mirrors is None:
         sys.stdout.write("published steps: skipped, GPADVISOR_MIRRORS names no folder of bare repositories\n")
         return
-    rows = outcomes([step for step in steps() if given.chain in step.name], Path(given.mirrors))
-    sys.stdout.write("\n".join([*table(rows), "", *figures(rows), ""]))
+    for heading, chains in (("", CHAINS), ("held out when first run", HELD_OUT)):
+        chosen = [step for step in steps(chains) if given.chain in step.name]
+        rows = outcomes(chosen, Path(given.mirrors))
+        sys.stdout.write("\n".join([heading, *table(rows), "", *figures(rows), ""]))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from tests.validation.published_steps import (
     table,
     text_of,
 )
+from tests.validation.published_steps_held_out import HELD_OUT
 from tests.validation.published_steps_rows import CHAINS, Chain, Version
 
 _SLOW = '#include "common.h"\n__global__ void k(float* x, int n) { x[threadIdx.x * n] += 1.0f; }\n'
@@ -92,6 +93,17 @@ def test_what_is_not_told_counts_as_no_gain(tmp_path: Path) -> None:
     assert "told 2. with 2.00x (1.50 to 2.50)" in table(rows)[1]
 
 
+def test_what_is_told_without_a_figure_counts_as_no_gain_and_is_named(tmp_path: Path) -> None:
+    step = _step(_chain(tmp_path))
+    rows = [(step, Outcome(plain=("GPA106",))), (step, Outcome(plain=("GPA301",)))]
+    text = "\n".join(figures([*rows, (step, Outcome(told=(), simulated=2.0))]))
+    assert "the change is among the first three      0 (0%)" in text
+    assert "it is told without a figure 1" in text
+    assert "mean |ln(expected / achieved)|           0.69" in text
+    assert "told without a figure;" in table(rows)[1]
+    assert "not told;" in table(rows)[3]
+
+
 def test_what_gained_nothing_is_asked_for_what_it_was_promised(tmp_path: Path) -> None:
     step = _step(_chain(tmp_path))
     control = replace(step, after=replace(step.after, time=6.0))
@@ -101,9 +113,11 @@ def test_what_gained_nothing_is_asked_for_what_it_was_promised(tmp_path: Path) -
 
 
 def test_each_step_names_rules_and_figures() -> None:
+    every = [*steps(), *steps(HELD_OUT)]
     assert len({chain.repository for chain in CHAINS}) >= 4
-    assert len(steps()) >= 25
-    assert all(step.achieved > 0 and step.after.change and step.after.accepted for step in steps())
+    assert len(every) >= 70
+    assert all(step.achieved > 0 and step.after.change and step.after.accepted for step in every)
+    assert {one.repository for one in HELD_OUT}.isdisjoint(one.repository for one in CHAINS)
 
 
 @pytest.mark.validate
