@@ -18,6 +18,7 @@ from gpadvisor.evidence.access_shapes import (
     AccessShape,
     Lie,
     access_shape,
+    are_neighbours_in_blocks,
     distance_of_runs,
     feeds_tensor_cores,
     has_one_axis,
@@ -114,6 +115,10 @@ _BY_ROWS: Final = (
 _A_ROW_EACH: Final = (
     "let neighbouring threads take neighbouring elements of one row (a warp or a block for each row), or go "
     "through shared memory: neighbouring threads access different rows"
+)
+_BY_COLUMNS: Final = (
+    "let neighbouring threads take the columns that neighbouring blocks take now, or go through shared "
+    "memory: neighbouring threads access different rows"
 )
 _BY_TILES: Final = (
     "fill tiles in shared memory with whole rows, or let each thread load 16 bytes of its row at a time: "
@@ -218,6 +223,8 @@ def cure_of_rows(
             return _BY_TILES
         if _goes_along_alone(context, launch, function, index):
             return _A_ROW_EACH
+        if are_neighbours_in_blocks(function, index, context.program.form, launch):
+            return _BY_COLUMNS
         return _BY_TILES if has_one_axis(function) else _BY_ROWS.format(along=along)
     verb = "store" if function.instructions[index].info.opclass is OpcodeClass.STORE else "load"
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from gpadvisor.estimators.access_cures import cure_of_rows
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.evidence.own_rows import own_rows, usual_launch
+from gpadvisor.evidence.own_rows import own_rows, usual_launch, width_of_blocks
 from gpadvisor.evidence.queries import kernel_function, line_text
 from gpadvisor.model.advice import StaticSite
 
@@ -16,7 +16,8 @@ def uncounted_accesses(context: KernelContext) -> tuple[tuple[StaticSite, ...], 
     if function is None:
         return (), ""
     facts, form = context.program.facts.get(context.kernel), context.program.form
-    launch = usual_launch(context.kernel, None if facts is None else facts.required_block)
+    block = None if facts is None else facts.required_block
+    launch = usual_launch(context.kernel, block, width_of_blocks(function))
     lines: dict[str, int] = {}
     for index in own_rows(function, form, launch):
         lines.setdefault(line_text(function, index), index)

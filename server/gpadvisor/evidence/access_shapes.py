@@ -121,6 +121,16 @@ def _scattered_by_swap(function: Function, loop: LoopId | None, form: CodeForm, 
     return None
 
 
+def are_neighbours_in_blocks(function: Function, index: int, form: CodeForm, launch: Launch) -> bool:
+    """Whether the threads of the next block along x each access what follows the same thread's address."""
+    first, second = (
+        lane_addresses(function, index, form, launch, ARGUMENTS[0], block=block) for block in (0, 1)
+    )
+    if first is None or second is None or isinstance(first, Lie) or isinstance(second, Lie):
+        return False
+    return bool((second - first == access_width(function, index)).all())
+
+
 def is_spread(shape: AccessShape) -> bool:
     """Whether each thread needs a sector of its own."""
     return shape.lie in {Lie.ROWS, Lie.APART} and shape.distance >= SECTOR_BYTES
@@ -149,6 +159,7 @@ def lane_addresses(
     shared: bool = False,
     swapped: bool = False,
     carried: Carried | None = None,
+    block: int = 0,
 ) -> LaneArray | Lie | None:
     """The addresses of an access, or what keeps them from being known; None where it has none.
 
@@ -161,8 +172,9 @@ def lane_addresses(
         shared: whether the first of two addresses is meant, as of an asynchronous copy.
         swapped: whether threadIdx.x and threadIdx.y are.
         carried: a value to look at in place of that of a loop's first pass.
+        block: the number of the block along x.
     """
-    values = _values(function, form, launch, argument, swapped=swapped, carried=carried)
+    values = _values(function, form, launch, argument, swapped=swapped, carried=carried, block=block)
     value = values.address(index, first=shared)
     if value is None:
         return None
@@ -180,8 +192,9 @@ def _values(
     *,
     swapped: bool = False,
     carried: Carried | None = None,
+    block: int = 0,
 ) -> LaneValues:
-    return LaneValues(function, form, launch, argument, swapped=swapped, carried=carried)
+    return LaneValues(function, form, launch, argument, swapped=swapped, carried=carried, block=block)
 
 
 def holds_loaded(function: Function, index: int, register: Register, form: CodeForm, launch: Launch) -> bool:

@@ -83,6 +83,7 @@ class LaneValues:
         *,
         swapped: bool = False,
         carried: Carried | None = None,
+        block: int = 0,
     ) -> None:
         """Look nothing up yet.
 
@@ -93,8 +94,10 @@ class LaneValues:
             argument: stands for whatever all threads share and nobody knows.
             swapped: whether threadIdx.x and threadIdx.y have changed places in the source.
             carried: a value to look at in place of that of the first pass.
+            block: the number of the block along x.
         """
         self._function = function
+        self._block = block
         self._argument = argument
         self._standing: dict[object, int] = {}
         self._reaching = function.reaching
@@ -182,7 +185,7 @@ class LaneValues:
             return LaneValue(self._special[special])
         opclass = instruction.info.opclass
         if opclass is OpcodeClass.SPECIAL_REGISTER:
-            return _same(0)  # the first block
+            return _same(self._block if "SR_CTAID.X" in instruction.operands else 0)
         if opclass in _LOADS and instruction.info.space is not MemorySpace.CONSTANT:
             return self._loaded(index, target)
         if index in self._divisions.reciprocals:

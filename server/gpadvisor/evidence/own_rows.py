@@ -2,7 +2,7 @@
 """Accesses of a warp to as many rows as it has threads, where the machine code alone shows it.
 
 Of a distance that an argument decides nobody knows whether it is a row's length or one. It is a row's where a
-loop of that length goes along it, or where the other axis of the block runs along it.
+loop of that length goes along it, or where the other axis of the block, or the blocks, run along it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,14 @@ from collections.abc import Iterator
 from math import prod
 from typing import Final
 
-from gpadvisor.evidence.access_shapes import AccessShape, Lie, access_shape, access_width
+from gpadvisor.evidence.access_shapes import (
+    AccessShape,
+    Lie,
+    access_shape,
+    access_width,
+    are_neighbours_in_blocks,
+    sectors_of_a_warp,
+)
 from gpadvisor.evidence.accesses import is_atomic, is_global
 from gpadvisor.evidence.addresses import neighbours, step_of_pass
 from gpadvisor.evidence.arrays import has_length_of_loop
@@ -24,18 +31,24 @@ from gpadvisor.model.program import Function
 
 _LONGEST_ROW: Final = 1 << 26
 """In bytes; what threads further apart access is of other arrays, or was not followed."""
-_USUAL_BLOCK: Final = (WARP, 8, 1)
-"""Where nobody knows the launch: warps run along threadIdx.x, and there is a second axis for who uses it."""
+_USUAL_THREADS: Final = 256
+_WASTE: Final = 2
+"""Sectors for each that the bytes would fill, from which accesses are scattered: windows of one take two."""
 
 
-def usual_launch(kernel: str, block: tuple[int, int, int] | None) -> Launch:
-    """A launch to follow addresses by where there is none: with the code's own block, or a usual one."""
+def usual_launch(kernel: str, block: tuple[int, int, int] | None, width: int | None = None) -> Launch:
+    """A launch to follow addresses by where there is none: with the code's own block, or a usual one.
+
+    In a usual one warps run along threadIdx.x, for the ``width`` where that is known, and there is a second
+    axis for who uses it.
+    """
+    row = min(width or WARP, _USUAL_THREADS)
     return Launch(
         index=0,
         kernel=kernel,
         demangled=kernel,
         grid=(1, 1, 1),
-        block=block or _USUAL_BLOCK,
+        block=block or (row, _USUAL_THREADS // row, 1),
         cluster=None,
         registers_per_thread=None,
         static_shared_bytes=None,
@@ -51,6 +64,7 @@ def usual_launch(kernel: str, block: tuple[int, int, int] | None) -> Launch:
 
 _OF_BLOCK: Final = re.compile(r"SR_CTAID\.[XYZ]")
 _NUMBER: Final = re.compile("0x[0-9a-f]+")
+_OTHER_AXES: Final = re.compile(r"SR_TID\.[YZ]")
 _OF_THREAD: Final = re.compile(r"SR_TID\.[XYZ]")
 
 
@@ -67,6 +81,18 @@ def is_one_warp_tile(function: Function) -> bool:
         if side and len(read) == 2 and threads and any(map(_OF_BLOCK.search, read)):
             sides[threads[0]] = side
     return len(sides) > 1 and prod(sides.values()) <= WARP
+
+
+def width_of_blocks(function: Function) -> int | None:
+    """The threads along x, where an index counts a block's as threadIdx.x + width * threadIdx.y, or .z."""
+    for index, instruction in enumerate(function.instructions):
+        side = _side(instruction)
+        read = [_special(function, index, register) for register in instruction.uses] if side else []
+        scaled = f"{instruction.operand_texts[1].removesuffix('.reuse')}," if side else ""
+        rows = any(text.startswith(scaled) and _OTHER_AXES.search(text) for text in read)
+        if rows and len(read) == 2 and any("SR_TID.X" in text for text in read):
+            return side
+    return None
 
 
 def _side(instruction: Instruction) -> int:
@@ -105,9 +131,15 @@ def own_rows(function: Function, form: CodeForm, launch: Launch) -> Iterator[int
         if depth[index] == deepest and not in_library_loop(function, index):
             shape = access_shape(function, index, form, launch)
             apart = shape.lie in {Lie.ROWS, Lie.APART} and SECTOR_BYTES <= shape.distance <= _LONGEST_ROW
+            sectors, filled = sectors_of_a_warp(function, index, form, launch) or (0, 1)
             if (
                 apart
-                and (_goes_on(function, index, shape) or _crosses(function, index, form, launch))
+                and sectors >= _WASTE * filled
+                and (
+                    _goes_on(function, index, shape)
+                    or _crosses(function, index, form, launch)
+                    or are_neighbours_in_blocks(function, index, form, launch)
+                )
                 and not _takes_rest(function, index, shape, form, launch)
             ):
                 yield index

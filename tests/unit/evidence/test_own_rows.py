@@ -7,6 +7,7 @@ import pytest
 from tests.optimizer_values import context_of, listing
 
 from gpadvisor.estimators.uncounted_accesses import uncounted_accesses
+from gpadvisor.evidence.own_rows import width_of_blocks
 
 TILE = """S2R R0, SR_CTAID.Y
 S2R R3, SR_TID.X
@@ -63,3 +64,17 @@ def test_indices_are_not_swapped_where_neither_runs_along_the_row() -> None:
     sites, cure = uncounted_accesses(context_of(listing(ROW_EACH.format(width="c[0x0][0x178]"))))
     assert sites
     assert "a warp or a block for each row" in cure
+
+
+@pytest.mark.parametrize(
+    ("index", "width"),
+    [
+        ("LEA R2, R1, R0, 0x2", 4),
+        ("IMAD R2, R1, 0x10, R0", 16),
+        ("LEA R2, R0, R1, 0x2", None),  # threadIdx.x counts rows there
+        ("IMAD R2, R1, c[0x0][0x0], R0", None),
+    ],
+)
+def test_a_blocks_width_is_what_an_index_counts_its_threads_by(index: str, width: int | None) -> None:
+    text = f"S2R R0, SR_TID.X\nS2R R1, SR_TID.Z\n{index}\nEXIT"
+    assert width_of_blocks(listing(text).program.functions[0]) == width
