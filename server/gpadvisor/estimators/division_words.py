@@ -73,18 +73,18 @@ def same_for_the_grid(
         for function in functions
         if function.kind is FunctionKind.KERNEL
         for sequence in divisions[function.id]
-        if not any(_is_of_thread(function.instructions[maker]) for maker in _inputs(function, sequence))
+        if _is_of_parameters(function, sequence)
         for caller, index in written_at(functions, function, sequence)
     )
 
 
-def _inputs(function: Function, sequence: CodeSequence) -> frozenset[int]:
-    return frozenset().union(
-        *(
-            register_makers(function, index, used)
-            for index in sequence.indices
-            for used in function.instructions[index].uses
-        )
+def _is_of_parameters(function: Function, sequence: CodeSequence) -> bool:
+    """Whether all that a division reads is known, and nothing of it differs between threads or blocks."""
+    read = [(index, used) for index in sequence.indices for used in function.instructions[index].uses]
+    return all(function.reaching.definitions(index, used) for index, used in read) and not any(
+        _is_of_thread(function.instructions[maker])
+        for index, used in read
+        for maker in register_makers(function, index, used)
     )
 
 
