@@ -20,15 +20,13 @@ from gpadvisor.estimators.launches import (
 )
 from gpadvisor.estimators.parallel import of_an_sm, shared_unit
 from gpadvisor.estimators.utilisation import measured_loads, utilisations, where_work_is
-from gpadvisor.evidence.accesses import is_atomic, is_global
 from gpadvisor.evidence.divisible_loops import divisible_loop, loop_samples
 from gpadvisor.evidence.loops import loop_facts, measured_trips
 from gpadvisor.evidence.measured import executed_warps
-from gpadvisor.evidence.queries import counted, kernel_function, kernel_functions, location_text
+from gpadvisor.evidence.queries import counted, kernel_function, location_text
 from gpadvisor.model.advice import Match, ParallelTarget, StaticSite
 from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import LoopId
-from gpadvisor.model.instruction import OpcodeClass
 from gpadvisor.model.machine import GRID_LIMITS
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.program import Function
@@ -118,19 +116,15 @@ def one_warp(
     )
 
 
-def one_thread(context: KernelContext, profile: KernelProfile | None) -> Match | None:
+def one_thread(context: KernelContext, profile: KernelProfile) -> Match | None:
     """One thread that loops over what any number of them could do; a question where its passes may be linked.
 
     Nothing of how long it waits tells what others would do, so nothing is estimated; None where it is over at
     once, has no loop, or the report may only not say how many threads there were.
     """
     function = kernel_function(context.program, context.kernel)
-    if function is None or not function.loops:
-        return None
-    if profile is None:
-        if not _is_for_one_thread(context, function):
-            return None
-    elif all(profile.metric(name) != 1 for name in _COUNTS_THREADS) or is_as_short_as_a_launch(profile):
+    counts_threads = any(profile.metric(name) == 1 for name in _COUNTS_THREADS)
+    if function is None or not function.loops or not counts_threads or is_as_short_as_a_launch(profile):
         return None
     divisible = divisible_loop(function, profile, context.blame)
     loop = _longest_loop(function) if divisible is None else divisible.loop
@@ -151,31 +145,8 @@ def one_thread(context: KernelContext, profile: KernelProfile | None) -> Match |
         advice=cure,
         regions=(),
         static_sites=(_site(function, loop),),
-        leads=profile is not None,  # without a launch it may be a setup beside the kernels that work
+        leads=True,
         alone=True,
-    )
-
-
-def _is_for_one_thread(context: KernelContext, kernel: Function) -> bool:
-    """Whether a kernel loops over data in memory and asks nowhere which thread or block it is.
-
-    Threads that use atomic operations may be many all the same, as those that count.
-    """
-    functions = kernel_functions(context.program, context.kernel)
-    asks = any(
-        is_atomic(instruction) or number in instruction.operands
-        for function in functions
-        for instruction in function.instructions
-        for number in ("SR_TID", "SR_CTAID", "SR_LANEID")
-    )
-    return (
-        not asks
-        and all(call.callee is not None for function in functions for call in function.calls)
-        and any(
-            instruction.info.opclass is OpcodeClass.LOAD and is_global(instruction)
-            for loop in kernel.loops
-            for instruction in (kernel.instructions[index] for index in loop_facts(kernel, loop.id).indices)
-        )
     )
 
 

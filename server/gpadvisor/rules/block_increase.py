@@ -9,10 +9,10 @@ add up, or keep the largest, which threads could share: a warp for each row that
 as many as fill the GPU. Blocks of one warp that leave an SM nearly empty. Other grids with fewer blocks than
 SMs; grids that fit on the GPU at once with room to spare, of kernels whose threads loop with the size of the
 grid as step; a fullest SM that has more blocks than the mean, while the others wait; and a last wave that
-fills a part of the GPU. It names a launch, and how many SMs get work then. Few blocks as short as a launch
-are told as that. Grids of several waves of which most warps were counted to leave at their first test: fewer
-blocks then. And grids of which a few blocks run long while most SMs have nothing left. Without a launch:
-loops over memory in a kernel that asks nowhere which thread or block it is.
+fills a part of the GPU. It names a launch: how many blocks of how many threads, and how many SMs get work
+then. Few blocks that take no longer than a launch does are told as that. Grids of several waves of which most
+warps were counted to leave at their first test, by their place in the grid: fewer blocks then, as many as
+have work. And grids of which a few blocks run long while most SMs have nothing left.
 
 ## Why warps stall
 
@@ -24,8 +24,9 @@ compete for their schedulers.
 Where passes need nothing of each other, take the loop's counter from ``blockIdx.z``. Where a loop steps by
 ``gridDim.x * blockDim.x``, launch as many blocks as fit: the same work is done by more threads. Where each
 thread has its own element, make blocks smaller and launch more of them, with the same number of threads in
-all (128 are enough to issue). Where a block cannot be split because its threads work together, divide the
-problem along another dimension (the inner loop of a reduction, split-k), or run independent kernels at once.
+all; one warp for each scheduler (128 threads) is enough to issue. Where a block cannot be split because its
+threads work together, divide the problem along another dimension (the inner loop of a reduction, split-k), or
+run independent kernels at once.
 
 ## Example
 
@@ -105,8 +106,7 @@ _CROWDED: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.NOT_SELECTED
 
 
 def _match(context: KernelContext) -> Match | Rejection:
-    if (profile := context.profile) is None and (alone := one_thread(context, None)):
-        return alone
+    profile = context.profile
     if profile is None or profile.launch.failed:
         reason = f"needs a launch{': machine code has no grid' if profile is None else ' that was measured'}"
         return Rejection(code=_CODE, reason=reason, looked=False)
