@@ -154,11 +154,8 @@ def _replaced(context: KernelContext, candidates: Sequence[EstimatedMatch]) -> l
     return matches
 
 
-def _rank(finding: EstimatedMatch) -> tuple[bool, bool, float, bool, int, float, str]:
-    """What leads, estimated ones by what they are expected to give, what was counted, what the code shows.
-
-    Where nothing else tells findings apart, those lead whose rule gave more where its changes were measured.
-    """
+def _rank(finding: EstimatedMatch) -> tuple[bool, bool, float, bool, int, str]:
+    """What leads, estimated ones by what they are expected to give, what was counted, what the code shows."""
     estimate = finding.estimate
     return (
         not finding.match.leads,
@@ -166,7 +163,6 @@ def _rank(finding: EstimatedMatch) -> tuple[bool, bool, float, bool, int, float,
         0.0 if estimate is None else -estimate.expected,
         not finding.match.counted,
         -finding.matched_samples,
-        -finding.optimizer.usual_gain,
         finding.code,
     )
 

@@ -386,6 +386,5 @@ OPTIMIZER: Final = Optimizer(
     category=Category.STALL_ELIMINATION,
     match=_match,
     estimate=stall_elimination,
-    usual_gain=4.75,
     document=__doc__ or "",
 )

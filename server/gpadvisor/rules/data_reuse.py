@@ -385,7 +385,6 @@ OPTIMIZER: Final = Optimizer(
     category=Category.STALL_ELIMINATION,
     match=_match,
     estimate=stall_elimination,
-    usual_gain=1.57,
     document=__doc__ or "",
     naming=name_tile,
 )

@@ -360,7 +360,6 @@ OPTIMIZER: Final = Optimizer(
     category=Category.STALL_ELIMINATION,
     match=_match,
     estimate=stall_elimination,
-    usual_gain=1.31,
     document=__doc__ or "",
     optimized_only=True,
     edits=(SiteKind.RECIPROCAL,),

@@ -387,7 +387,6 @@ OPTIMIZER: Final = Optimizer(
     category=Category.STALL_ELIMINATION,
     match=_match,
     estimate=stall_elimination,
-    usual_gain=1.69,
     document=__doc__ or "",
     edits=(SiteKind.KEEP_ELEMENT,),
     twins=(

@@ -272,7 +272,6 @@ OPTIMIZER: Final = Optimizer(
     category=Category.STALL_ELIMINATION,
     match=_match,
     estimate=stall_elimination,
-    usual_gain=9.5,
     document=__doc__ or "",
     optimized_only=True,
     edits=(SiteKind.GRID_CONSTANT, SiteKind.LAUNCH_BOUNDS),

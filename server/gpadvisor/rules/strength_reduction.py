@@ -378,7 +378,6 @@ OPTIMIZER: Final = Optimizer(
     category=Category.STALL_ELIMINATION,
     match=_match,
     estimate=stall_elimination,
-    usual_gain=1.14,
     document=__doc__ or "",
     optimized_only=True,
     edits=(SiteKind.FLOAT_LITERALS, SiteKind.RECIPROCAL),

@@ -393,7 +393,6 @@ OPTIMIZER: Final = Optimizer(
     category=Category.STALL_ELIMINATION,
     match=_match,
     estimate=stall_elimination,
-    usual_gain=1.51,
     document=__doc__ or "",
     twins=("ThreadDivergence",),
 )
