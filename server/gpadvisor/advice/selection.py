@@ -154,8 +154,11 @@ def _replaced(context: KernelContext, candidates: Sequence[EstimatedMatch]) -> l
     return matches
 
 
-def _rank(finding: EstimatedMatch) -> tuple[bool, bool, float, bool, int, str]:
-    """What leads, estimated ones by what they are expected to give, what was counted, what the code shows."""
+def _rank(finding: EstimatedMatch) -> tuple[bool, bool, float, bool, int, float, str]:
+    """What leads, estimated ones by what they are expected to give, what was counted, what the code shows.
+
+    Where nothing else tells findings apart, those lead whose rule gave more where its changes were measured.
+    """
     estimate = finding.estimate
     return (
         not finding.match.leads,
@@ -163,6 +166,7 @@ def _rank(finding: EstimatedMatch) -> tuple[bool, bool, float, bool, int, str]:
         0.0 if estimate is None else -estimate.expected,
         not finding.match.counted,
         -finding.matched_samples,
+        -finding.optimizer.usual_gain,
         finding.code,
     )
 

@@ -21,6 +21,7 @@ class Ground(Enum):
     CHANCE = "statistics"
     PAIRS = "measured pairs"
     CAPTURES = "our kernels on an H100"
+    CHANGES = "what measured changes gave"
     SIMULATED = "Table III, simulated"
     TOLD = "what is told"
 
@@ -165,6 +166,18 @@ SIMULATED_LAUNCH: Final = Constant(
     1.52, Ground.SIMULATED, "of three launches in Table III the most, as first simulated"
 )
 SAME_WORK: Final = Constant(1.1, Ground.SIMULATED, "times as many results, as branches are drawn")
+
+# What changes gave in the median (docs/validation.md, "What changes gave"): where nothing else orders advice.
+REGISTERS_GAVE: Final = Constant(9.5, Ground.CHANGES, "times, of 5: arrays of a thread kept in registers")
+THREADS_GAVE: Final = Constant(6.46, Ground.CHANGES, "times, of 14: another block size")
+ATOMICS_GAVE: Final = Constant(4.75, Ground.CHANGES, "times, of 7: fewer atomics on one address")
+SCATTERED_GAVE: Final = Constant(1.69, Ground.CHANGES, "times, of 27: lanes that read side by side")
+TILES_GAVE: Final = Constant(1.57, Ground.CHANGES, "times, of 9: data kept in tiles")
+DIVERGENCE_GAVE: Final = Constant(1.51, Ground.CHANGES, "times, of 9: warps whose threads stay together")
+BLOCKS_GAVE: Final = Constant(1.5, Ground.CHANGES, "times, of 14: another number of blocks")
+FAST_GAVE: Final = Constant(1.31, Ground.CHANGES, "times, of 26: cheaper forms of library math")
+WIDER_GAVE: Final = Constant(1.23, Ground.CHANGES, "times, of 6: wider accesses")
+CHEAPER_GAVE: Final = Constant(1.14, Ground.CHANGES, "times, of 14: cheaper integer operations")
 
 # From where on something is told, or counts at all.
 FEW_SAMPLES: Final = Constant(

@@ -54,6 +54,7 @@ class Optimizer:
     match: Callable[[KernelContext], Match | Rejection]
     estimate: Callable[[KernelContext, Match], Estimate]
     document: str  # the module docstring: the rule's page
+    usual_gain: float = 1.0  # median of its measured changes (docs/validation.md): orders findings
     optimized_only: bool = False  # what it finds in a debug build (-G), the compiler would not leave there
     edits: tuple[
         SiteKind, ...

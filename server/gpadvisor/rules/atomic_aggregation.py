@@ -386,5 +386,6 @@ OPTIMIZER: Final = Optimizer(
     category=Category.STALL_ELIMINATION,
     match=_match,
     estimate=stall_elimination,
+    usual_gain=constants.ATOMICS_GAVE,
     document=__doc__ or "",
 )

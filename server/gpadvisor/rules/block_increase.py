@@ -58,9 +58,8 @@ more have nothing. Of blocks that leave at once the samples and the work before 
 they hardly have any, what such blocks cost has no figure. More warps at once, by more threads, by passes that
 become blocks or are shared (rows then take the fewest sectors, too), or by two warps for one: the waits of a
 warp are hidden as the issue rate of Eqs. 8 and 9 rises from the warps counted now, the time of the units
-stays, and both overlap. A fuller fullest SM: the blocks of the fullest SM over the mean, no more than was
-counted as idle; of threads that loop over the grid the waves, rounded up, over the waves, no more than warps
-were missing.
+stays, and both overlap. A fuller fullest SM: the blocks of the fullest SM over the mean, at most what was
+idle; of threads that loop over the grid the waves, rounded up, over the waves, as far as warps were missing.
 """
 
 from __future__ import annotations
@@ -393,6 +392,7 @@ OPTIMIZER: Final = Optimizer(
     category=Category.PARALLEL,
     match=_match,
     estimate=launch_or_samples,
+    usual_gain=constants.BLOCKS_GAVE,
     document=__doc__ or "",
     edits=(SiteKind.LAUNCH_BOUNDS, SiteKind.BLOCK_SIZE),
     naming=name_launch,

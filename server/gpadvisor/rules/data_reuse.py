@@ -385,6 +385,7 @@ OPTIMIZER: Final = Optimizer(
     category=Category.STALL_ELIMINATION,
     match=_match,
     estimate=stall_elimination,
+    usual_gain=constants.TILES_GAVE,
     document=__doc__ or "",
     naming=name_tile,
 )

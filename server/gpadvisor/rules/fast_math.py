@@ -360,6 +360,7 @@ OPTIMIZER: Final = Optimizer(
     category=Category.STALL_ELIMINATION,
     match=_match,
     estimate=stall_elimination,
+    usual_gain=constants.FAST_GAVE,
     document=__doc__ or "",
     optimized_only=True,
     edits=(SiteKind.RECIPROCAL,),

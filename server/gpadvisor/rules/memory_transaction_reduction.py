@@ -387,6 +387,7 @@ OPTIMIZER: Final = Optimizer(
     category=Category.STALL_ELIMINATION,
     match=_match,
     estimate=stall_elimination,
+    usual_gain=constants.SCATTERED_GAVE,
     document=__doc__ or "",
     edits=(SiteKind.KEEP_ELEMENT,),
     twins=(

@@ -272,6 +272,7 @@ OPTIMIZER: Final = Optimizer(
     category=Category.STALL_ELIMINATION,
     match=_match,
     estimate=stall_elimination,
+    usual_gain=constants.REGISTERS_GAVE,
     document=__doc__ or "",
     optimized_only=True,
     edits=(SiteKind.GRID_CONSTANT, SiteKind.LAUNCH_BOUNDS),

@@ -378,6 +378,7 @@ OPTIMIZER: Final = Optimizer(
     category=Category.STALL_ELIMINATION,
     match=_match,
     estimate=stall_elimination,
+    usual_gain=constants.CHEAPER_GAVE,
     document=__doc__ or "",
     optimized_only=True,
     edits=(SiteKind.FLOAT_LITERALS, SiteKind.RECIPROCAL),

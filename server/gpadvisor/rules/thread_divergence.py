@@ -393,6 +393,7 @@ OPTIMIZER: Final = Optimizer(
     category=Category.STALL_ELIMINATION,
     match=_match,
     estimate=stall_elimination,
+    usual_gain=constants.DIVERGENCE_GAVE,
     document=__doc__ or "",
     twins=("ThreadDivergence",),
 )

@@ -18,9 +18,8 @@ of it idle. A warp of 3 by 3 threads reads three short rows, where 32 threads in
 
 ## What to try
 
-Launch the block size that the advice names, with as many blocks as keep the threads in all the same; where
-the threads loop with the size of the grid as step, as many as fit. Sizes of 128 to 256 threads suit most
-kernels; a multiple of 32 suits all, with 32 threads along the elements that lie side by side.
+Launch the block size that is named, with as many blocks as keep the threads in all the same, or as fit where
+they loop with the grid's size as step: mostly 128 to 256, 32 of them along elements that lie side by side.
 
 ## Example
 
@@ -393,6 +392,7 @@ OPTIMIZER: Final = Optimizer(
     category=Category.PARALLEL,
     match=_match,
     estimate=parallel,
+    usual_gain=constants.THREADS_GAVE,
     document=__doc__ or "",
     edits=(SiteKind.LAUNCH_BOUNDS, SiteKind.BLOCK_SIZE),
     naming=name_launch,

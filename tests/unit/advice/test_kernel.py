@@ -114,6 +114,17 @@ def test_suggestions_are_ranked_by_what_they_are_expected_to_give() -> None:
     assert first.scope.kind is ScopeKind.LOOP
 
 
+def test_without_samples_rules_lead_whose_changes_gave_more() -> None:
+    """As rows of a warp's own before fast math: 1.7x and 1.3x in the median of what was measured."""
+    found = match(static_sites=(StaticSite(function=FunctionId(0), index=3, detail="LDG"),))
+    usual = [
+        replace(optimizer(code, found), usual_gain=gain) for code, gain in (("GPA104", 1.3), ("GPA106", 1.7))
+    ]
+    context = replace(made.context(thousand(), measured=made.profile()), blame=None, profile=None)
+    told = advise_kernel(context, usual).suggestions
+    assert [one.code for one in told] == ["GPA106", "GPA104"]
+
+
 def test_the_order_of_optimizers_makes_no_difference() -> None:
     asked = [
         optimizer("GPA102", match(1)),
