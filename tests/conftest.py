@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.kept import FOLDER, kept_disassembler, kept_together
+from tests.kept import ANSWERS, FOLDER, kept_answers, kept_disassembler, kept_together
 from tests.kernels import nvdisasm_path, nvrtc_available, wheel_file
 from tests.read_here import reading_here
 
@@ -84,6 +84,7 @@ def pytest_configure(config: pytest.Config) -> None:
         shared = contextlib.ExitStack()
         shared.enter_context(kept_together())
         if (tool := nvdisasm_path()) is not None:
+            os.environ.setdefault(ANSWERS, os.fspath(kept_answers(tool)))
             os.environ["PATH"] = f"{kept_disassembler(tool).parent}{os.pathsep}{os.environ['PATH']}"
         config.add_cleanup(shared.close)
 

@@ -174,7 +174,10 @@ def compile_text(
     """Compile CUDA text by NVRTC, in this process; once in a run."""
     asked = ("nvrtc", name, arch, *options, repr(headers), str(lines))
     return kept(
-        asked, text.encode(), lambda: _compiled(text, name, arch, *options, headers=headers, lines=lines)
+        asked,
+        text.encode(),
+        lambda: _compiled(text, name, arch, *options, headers=headers, lines=lines),
+        of_tool=True,
     )
 
 
@@ -233,7 +236,7 @@ def nvdisasm_json(cubin: bytes) -> str:
             command = [os.fspath(tool), "-json", os.fspath(path)]
             return subprocess.run(command, capture_output=True, timeout=120, check=True).stdout
 
-    return kept(("nvdisasm -json", os.fspath(tool)), cubin, ask).decode()
+    return kept(("nvdisasm -json",), cubin, ask, of_tool=True).decode()
 
 
 @functools.cache
