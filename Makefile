@@ -78,9 +78,9 @@ test-python: $(TEST)
 	@# Tests that call make have nothing to do with how this one was called.
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(NICE) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q $(ARGS)
 
-# What the parts of .ci/run need, one after the other: later they run beside each other.
-installed: $(CHECK) $(DOCS)
-	@if $(HAVE_NPM); then $(MAKE) --no-print-directory $(MODULES); fi
+# What the parts of .ci/run need, which run beside each other later: npm waits for the network beside pip (-j2).
+installed: $(CHECK) $(shell ! $(HAVE_NPM) || echo $(MODULES))
+	@$(MAKE) --no-print-directory $(DOCS)
 
 check: $(CHECK) client-check site
 	$(BIN)/ruff format --check .
