@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from gpadvisor.analyzer.thread_use import thread_use
@@ -17,6 +18,7 @@ from gpadvisor.estimators.launches import (
     is_as_short_as_a_launch,
     outside_share,
     shape,
+    sizes,
 )
 from gpadvisor.estimators.parallel import of_an_sm, shared_unit
 from gpadvisor.estimators.utilisation import measured_loads, utilisations, where_work_is
@@ -272,20 +274,16 @@ def same_work(
     """
     held = held_warps(context, profile)
     share = 1.0 if held is None else min(1.0, held / current.warps)
+    # Whole blocks: the fullest SM has more of them than the mean, and the others wait for it.
+    busy_sms = round(new.blocks / -(-new.blocks // new.busy_sms))
     return ParallelTarget(
-        warps_now=current.warps,
+        # A change of the kernel: there is no number of blocks or threads to put in place.
+        **sizes(current, replace(current, busy_sms=busy_sms)),
         warps_new=new.warps * (1 + share) / 2 if reached is None else reached,
         issue_ratio=ratio,
         factor=new.warps / current.warps * new.busy_sms / current.busy_sms,
         factor_reason="the same work in all is divided among more warps at once",
-        blocks_now=current.blocks,
-        blocks_new=current.blocks,  # a change of the kernel: there is no number to put in place
-        threads_now=current.threads,
-        threads_new=current.threads,
         limiter="grid",
-        busy_sms_now=current.busy_sms,
-        # Whole blocks: the fullest SM has more of them than the mean, and the others wait for it.
-        busy_sms_new=round(new.blocks / -(-new.blocks // new.busy_sms)),
         held_now=held,
         held_low=None if held is None else new.warps * share,
     )

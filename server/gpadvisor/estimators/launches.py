@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypedDict
 
 from gpadvisor.analyzer.occupancy import GRID, occupancy
 from gpadvisor.estimators import constants
@@ -46,6 +46,29 @@ class LaunchShape:
     def waves(self, sms: int) -> float:
         """How many times the grid fills the GPU."""
         return self.blocks / (self.fits * sms) if self.fits else 0.0
+
+
+class _Sizes(TypedDict):
+    warps_now: float
+    blocks_now: int
+    blocks_new: int
+    threads_now: int
+    threads_new: int
+    busy_sms_now: int
+    busy_sms_new: int
+
+
+def sizes(old: LaunchShape, new: LaunchShape) -> _Sizes:
+    """What a ``ParallelTarget`` says of a launch and of the one in its place."""
+    return {
+        "warps_now": old.warps,
+        "blocks_now": old.blocks,
+        "blocks_new": new.blocks,
+        "threads_now": old.threads,
+        "threads_new": new.threads,
+        "busy_sms_now": old.busy_sms,
+        "busy_sms_new": new.busy_sms,
+    }
 
 
 def shape(context: KernelContext, profile: KernelProfile, blocks: int, threads: int) -> LaunchShape | None:

@@ -8,7 +8,7 @@ import math
 from gpadvisor.analyzer.occupancy import REGISTERS
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.estimators.launches import LaunchShape, held_warps, idle_share, shape
+from gpadvisor.estimators.launches import LaunchShape, held_warps, idle_share, shape, sizes
 from gpadvisor.evidence.launches import Freedom
 from gpadvisor.evidence.queries import counted
 from gpadvisor.model.advice import Adjustment, Match, ParallelTarget
@@ -90,7 +90,7 @@ def fullest_sm(
         regions=(),
         adjustments=(_evens_out((expected - 1) / (evened - 1), idle),),
         parallel=ParallelTarget(
-            warps_now=current.warps,
+            **sizes(current, new),
             # Registers that larger blocks leave over hold more warps; else the evening out is the gain.
             warps_new=new.warps if REGISTERS in (current.limiter or "") else current.warps,
             issue_ratio=ratio,
@@ -98,13 +98,7 @@ def fullest_sm(
             factor_reason=f"the fullest SM has {overfull(current.blocks, sms):.2f} times the blocks of the "
             f"mean now, {overfull(new.blocks, sms):.2f} times then"
             + (f", and the last wave takes {late:.2f} times its share" if late > constants.SHOWN else ""),
-            blocks_now=current.blocks,
-            blocks_new=new.blocks,
-            threads_now=current.threads,
-            threads_new=new.threads,
             limiter="grid",
-            busy_sms_now=sms,
-            busy_sms_new=sms,
         ),
     )
 

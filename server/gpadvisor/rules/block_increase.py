@@ -64,6 +64,7 @@ idle; of threads that loop over the grid the waves, rounded up, over the waves, 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from gpadvisor.analyzer.thread_use import thread_use
@@ -86,6 +87,7 @@ from gpadvisor.estimators.launches import (
     held_warps,
     is_as_short_as_a_launch,
     shape,
+    sizes,
 )
 from gpadvisor.estimators.parallel import issue_ratio, shared_unit
 from gpadvisor.estimators.shared_passes import shared_passes
@@ -238,18 +240,12 @@ def _more_blocks(
         + places,
         regions=(),
         parallel=ParallelTarget(
-            warps_now=launch_shape.warps,
+            **sizes(launch_shape, new),
             warps_new=new.warps,
             issue_ratio=ratio,
             factor=new.warps / launch_shape.warps * new.busy_sms / launch_shape.busy_sms,
             factor_reason="the same elements are shared by more threads at once",
-            blocks_now=launch_shape.blocks,
-            blocks_new=new.blocks,
-            threads_now=launch_shape.threads,
-            threads_new=launch_shape.threads,
             limiter="grid",
-            busy_sms_now=launch_shape.busy_sms,
-            busy_sms_new=new.busy_sms,
             held_now=held,
             held_low=None if held is None else new.warps * min(1.0, held / launch_shape.warps),
         ),
@@ -300,18 +296,12 @@ def _spread_target(
     warps_new = launch_shape.warps * launch_shape.blocks / sms if new is None else new.warps
     factor, reason = _factor(context, warps_new)
     return ParallelTarget(
-        warps_now=launch_shape.warps,
+        **sizes(launch_shape, replace(launch_shape, busy_sms=sms) if new is None else new),
         warps_new=min(launch_shape.warps, warps_new),
         issue_ratio=ratio,
         factor=factor,
         factor_reason=reason,
-        blocks_now=launch_shape.blocks,
-        blocks_new=launch_shape.blocks if new is None else new.blocks,
-        threads_now=launch_shape.threads,
-        threads_new=launch_shape.threads if new is None else new.threads,
         limiter="grid",
-        busy_sms_now=launch_shape.busy_sms,
-        busy_sms_new=sms if new is None else new.busy_sms,
     )
 
 

@@ -59,6 +59,7 @@ from gpadvisor.estimators.launches import (
     is_as_short_as_a_launch,
     next_block,
     shape,
+    sizes,
 )
 from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.estimators.passes import passes
@@ -224,18 +225,12 @@ def _match_of_change(
         cure=f"{change.cure}.",
         regions=(),
         parallel=ParallelTarget(
-            warps_now=launch_shape.warps,
+            **sizes(launch_shape, new),
             warps_new=new.warps * (1 + share) / 2,
             issue_ratio=ratio,
             factor=growth,
             factor_reason=f"the same work in all is spread over {growth:.2f} times the warps at once",
-            blocks_now=launch_shape.blocks,
-            blocks_new=new.blocks,
-            threads_now=launch_shape.threads,
-            threads_new=new.threads,
             limiter=launch_shape.limiter,
-            busy_sms_now=launch_shape.busy_sms,
-            busy_sms_new=new.busy_sms,
             held_now=held,
             held_low=new.warps * share,
         ),

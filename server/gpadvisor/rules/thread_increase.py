@@ -47,6 +47,7 @@ longer rows take off L1 is then not counted per access, and the range holds both
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from gpadvisor.analyzer.occupancy import BLOCKS, REGISTERS, WARPS
@@ -76,6 +77,7 @@ from gpadvisor.estimators.launches import (
     next_block,
     outside_share,
     shape,
+    sizes,
 )
 from gpadvisor.estimators.parallel import issue_ratio, parallel
 from gpadvisor.estimators.passes import passes
@@ -234,18 +236,12 @@ def _bounded(
         cure=f"Declare {spared} (-Xptxas -v tells)",
         regions=(),
         parallel=ParallelTarget(
-            warps_now=old.warps,
+            **sizes(old, old),
             warps_new=old.warps * change * (1 + share) / 2,
             issue_ratio=ratio,
             factor=change,
             factor_reason=f"the same work in all is spread over {change:.2f} times the warps at once",
-            blocks_now=old.blocks,
-            blocks_new=old.blocks,
-            threads_now=old.threads,
-            threads_new=old.threads,
             limiter=old.limiter,
-            busy_sms_now=old.busy_sms,
-            busy_sms_new=old.busy_sms,
             held_now=held,
             held_low=held or old.warps,
         ),
@@ -315,22 +311,16 @@ def _other_block(
         replaced_by="GPA106" if by_sectors else "",  # whose cure keeps the block
         reduced_loads=reduced_loads,
         parallel=ParallelTarget(
-            warps_now=launch_shape.warps,
+            # A tile is changed in the source: there is no number to put in place of the block's alone.
+            **sizes(launch_shape, replace(new.held, threads=launch_shape.threads) if free.tile else new.held),
             warps_new=reached if held is not None else new.warps,
             issue_ratio=ratio,
             # The work in all stays, so C_W times as many warps at once take 1 / C_W as many rounds.
             factor=growth * lanes * spread,
             factor_reason=f"the same work in all is spread over {growth:.2f} times the warps at once"
             + ("" if lanes == 1 else f", and full warps do {lanes:.2f} times the work of partial ones"),
-            blocks_now=launch_shape.blocks,
-            blocks_new=new.held.blocks,
-            threads_now=launch_shape.threads,
-            # A tile is changed in the source: there is no number to put in place of the block's alone.
-            threads_new=launch_shape.threads if free.tile else new.held.threads,
             block_new=None if free.tile else new.block,
             limiter=launch_shape.limiter,
-            busy_sms_now=launch_shape.busy_sms,
-            busy_sms_new=new.held.busy_sms,
             held_now=held,
             held_low=low,
             lanes=lanes,
