@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 from gpadvisor.advice.evaluate import EstimatedMatch
-from gpadvisor.analyzer.places import is_launched_by_library, is_prebuilt
+from gpadvisor.analyzer.places import is_prebuilt
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.caps import busiest_after
 from gpadvisor.estimators.context import KernelContext
@@ -27,6 +27,7 @@ from gpadvisor.evidence.accesses import is_memory
 from gpadvisor.evidence.trees import is_all_that_loops_access, tree_barriers
 from gpadvisor.model.advice import Category, Estimate
 from gpadvisor.model.profile import LITTLE_OF_RUN, Evidence, first_share
+from gpadvisor.model.program import is_launched_by_library
 
 MIN_IMPORTANCE: Final = constants.SMALL
 MIN_SAMPLES: Final = int(constants.FEW_SAMPLES)

@@ -19,7 +19,16 @@ from gpadvisor.machine import code_form
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, FunctionId, LoopId, Pc
 from gpadvisor.model.instruction import Instruction
 from gpadvisor.model.problem import Problem, ProblemCode
-from gpadvisor.model.program import Block, CallSite, Function, FunctionKind, LineEntry, Loop, Program
+from gpadvisor.model.program import (
+    Block,
+    CallSite,
+    Function,
+    FunctionKind,
+    LineEntry,
+    Loop,
+    Program,
+    is_launched_by_library,
+)
 from gpadvisor.sass import decode
 from gpadvisor.sass.listing import Listing
 
@@ -83,7 +92,7 @@ class _ProgramBuilder:
                     section.name,
                     part,
                     instructions[part.start : part.end],
-                    called_lines(own_lines, is_kernel=part.kind is FunctionKind.KERNEL),
+                    called_lines(own_lines, is_kernel=_is_own_kernel(part)),
                     own,
                     self._problems,
                     tables=section.indirect_targets,
@@ -173,6 +182,10 @@ def build_function(
         calls=(),
         reaching=ReachingDefinitions(instructions, graph.blocks, graph.block_of, dominators),
     )
+
+
+def _is_own_kernel(part: Part) -> bool:
+    return part.kind is FunctionKind.KERNEL and not is_launched_by_library(_demangled(part))
 
 
 def _demangled(part: Part) -> str:

@@ -51,15 +51,6 @@ def is_prebuilt(kernel: str) -> bool:
     return _PREBUILT.match(kernel) is not None or is_runtime(kernel)
 
 
-_LAUNCHED: Final = re.compile(r"^(?:void )?(?:cub|thrust)::")
-"""Kernels of templates whose blocks and grids the library chooses, whatever functions of a user they call."""
-
-
-def is_launched_by_library(kernel: str) -> bool:
-    """Whether the launch of a kernel with this demangled name is not its user's to change."""
-    return _LAUNCHED.match(kernel) is not None
-
-
 def is_runtime(kernel: str) -> bool:
     """Whether a demangled name is of the compiler's runtime, such as a kernel that fills memory."""
     return _RUNTIME.match(kernel) is not None

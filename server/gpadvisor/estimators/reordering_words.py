@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from gpadvisor.analyzer.places import is_launched_by_library
 from gpadvisor.estimators import terms
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.kept_elements import in_register
@@ -12,6 +11,7 @@ from gpadvisor.evidence.queries import kernel_functions, line_text
 from gpadvisor.evidence.reordering import COVERING, held_loads
 from gpadvisor.model.advice import StaticSite
 from gpadvisor.model.instruction import OpcodeClass
+from gpadvisor.model.program import is_launched_by_library
 from gpadvisor.model.remedy import Remedy
 from gpadvisor.model.sentence import capitalised
 from gpadvisor.model.stalls import StallClass

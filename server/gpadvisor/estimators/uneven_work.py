@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.evidence.accesses import is_global, is_ordered
-from gpadvisor.evidence.barriers import blocks_between
 from gpadvisor.evidence.measured import executed_threads, executed_warps
-from gpadvisor.evidence.queries import line_text
+from gpadvisor.evidence.queries import blocks_between, line_text
 from gpadvisor.evidence.trees import in_level_loop
 from gpadvisor.model.figures import percent
 from gpadvisor.model.ids import FunctionId

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from gpadvisor.evidence.accesses import is_memory, is_ordered, is_shared
 from gpadvisor.evidence.alignment import Alignment
-from gpadvisor.evidence.arrays import has_parameters, same_array
+from gpadvisor.evidence.arrays import address_makers, has_parameters, same_array
 from gpadvisor.model.ids import FunctionId, SourceLocation
 from gpadvisor.model.instruction import (
     COMPUTING,
@@ -24,7 +24,7 @@ from gpadvisor.model.instruction import (
 )
 from gpadvisor.model.kind import Kind
 from gpadvisor.model.machine import BANK_BYTES, WARP
-from gpadvisor.model.program import Function, FunctionKind, Program
+from gpadvisor.model.program import Function, FunctionKind, Program, is_launched_by_library
 
 BARRIERS: Final = frozenset({OpcodeClass.BARRIER, OpcodeClass.CLUSTER_BARRIER})
 SHIFTS: Final = frozenset({"SHF", "USHF"})
@@ -104,7 +104,9 @@ def _needed_lines(program: Program) -> frozenset[SourceLocation]:
 
 
 def _needless_of(program: Program, function: Function) -> Mapping[int, Needless]:
-    return {} if _calls_device_code(program, function) else needless_in(function)
+    if is_launched_by_library(function.demangled) or _calls_device_code(program, function):
+        return {}
+    return needless_in(function)
 
 
 def _calls_device_code(program: Program, function: Function) -> bool:
@@ -189,7 +191,9 @@ def _needless(function: Function, index: int, barriers: set[int]) -> Needless | 
     only_stores = all(pair == (stores, stores) for pair in meeting)
     # Elements are given a first value by other threads than those that then write them.
     first_values = any(_stores_constant(function, position) for position in (*before, *after))
-    return Needless.ONLY_STORES if only_stores and not first_values else None
+    # A warp's sum may lie where another still writes, as in a union of scratch spaces.
+    of_warps = any(_is_place_of_warp(function, position) for position in (*before, *after))
+    return Needless.ONLY_STORES if only_stores and not first_values and not of_warps else None
 
 
 def _shared_accesses(function: Function) -> list[int]:
@@ -278,6 +282,14 @@ def _is_place_of_thread(function: Function, index: int, address: Register) -> bo
             pending += [(definition, used) for used in maker.uses]
             visited.add(definition)
     return bool(axes) and axes == _axes(function)
+
+
+def _is_place_of_warp(function: Function, index: int) -> bool:
+    """Whether an access to shared memory goes to a place of several threads: of an index shifted down."""
+    if not is_shared(function.instructions[index]):
+        return False
+    makers = [function.instructions[maker] for maker in address_makers(function, index)]
+    return any(maker.opcode in SHIFTS and "R" in maker.modifiers for maker in makers)
 
 
 @lru_cache(maxsize=4)
@@ -380,16 +392,3 @@ _NO_ACCESS: Final = frozenset(
 def is_copy(instruction: Instruction) -> bool:
     """Whether an instruction moves a value from one register to another."""
     return instruction.opcode in {"MOV", "UMOV"} or "MOV" in instruction.modifiers
-
-
-def blocks_between(function: Function, first: int, last: int) -> list[int]:
-    """Blocks on the way from a block to one that it dominates, both left out."""
-    visited: set[int] = set()
-    pending = [int(block) for block in function.blocks[last].predecessors]
-    while pending:
-        block = pending.pop()
-        if block in {first, last} or block in visited:
-            continue
-        visited.add(block)
-        pending.extend(int(before) for before in function.blocks[block].predecessors)
-    return sorted(visited)

@@ -11,11 +11,11 @@ from functools import lru_cache
 
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.ids import LoopId
-from gpadvisor.model.program import Function
+from gpadvisor.model.program import Function, is_launched_by_library
 
 
 def in_library_loop(function: Function, index: int) -> bool:
-    """Whether an instruction is in a loop of which every line is a library's."""
+    """Whether an instruction is in a loop of which all is a library's."""
     return not library_loops(function).isdisjoint(function.enclosing_loops(index))
 
 
@@ -39,14 +39,15 @@ def _library_files(function: Function, index: int) -> list[str]:
 
 
 def is_all_librarys(function: Function, indices: Iterable[int]) -> bool:
-    """Whether every instruction has a line of a library's code."""
+    """Whether every instruction is a library's; without a line that is all of its templates' kernels."""
+    unknown = is_launched_by_library(function.demangled)
     lines = [function.lines[index] for index in indices]
-    return all(line is not None and bool(line.library) for line in lines)
+    return all(unknown if line is None else bool(line.library) for line in lines)
 
 
 @lru_cache(maxsize=64)
 def library_loops(function: Function) -> frozenset[LoopId]:
-    """The loops of which every line is a library's."""
+    """The loops of which all is a library's."""
     return frozenset(
         loop.id for loop in function.loops if is_all_librarys(function, loop_indices(function, loop.id))
     )

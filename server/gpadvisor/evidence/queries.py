@@ -327,3 +327,16 @@ def static_match(
     return Match(
         title=title, advice=advice, cure=cure, regions=(), static_sites=tuple(sites), remedies=remedies
     )
+
+
+def blocks_between(function: Function, first: int, last: int) -> list[int]:
+    """Blocks on the way from a block to one that it dominates, both left out."""
+    visited: set[int] = set()
+    pending = [int(block) for block in function.blocks[last].predecessors]
+    while pending:
+        block = pending.pop()
+        if block in {first, last} or block in visited:
+            continue
+        visited.add(block)
+        pending.extend(int(before) for before in function.blocks[block].predecessors)
+    return sorted(visited)

@@ -9,6 +9,7 @@ from typing import Final
 
 from gpadvisor.evidence.accesses import DEVICE_SPACES, is_memory, is_ordered
 from gpadvisor.evidence.accumulators import is_recurrence
+from gpadvisor.evidence.library_code import library_loops
 from gpadvisor.evidence.loops import every_pass, is_counted, loop_facts, loops_of_same_loads
 from gpadvisor.evidence.patterns import math_sequences
 from gpadvisor.evidence.queries import kernel_functions
@@ -30,7 +31,11 @@ def rolled_loops(program: Program, kernel: str) -> tuple[StaticSite, ...]:
         library = {index for sequence in math_sequences(function) for index in sequence.indices}
         for loop in function.loops if function.kind is not FunctionKind.MATH_HELPER else ():
             start = function.blocks[loop.header].start
-            if start in library or not _could_overlap(function, loop.id):
+            if (
+                start in library
+                or loop.id in library_loops(function)
+                or not _could_overlap(function, loop.id)
+            ):
                 continue
             facts = loop_facts(function, loop.id)
             if facts.copies == 1 and not _remainder(function, loop):

@@ -3,16 +3,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from gpadvisor.model.ids import INSTRUCTION_BYTES, BlockId, FunctionId, LoopId, Pc, SourceLocation
 from gpadvisor.model.instruction import Instruction, Register
 from gpadvisor.model.kind import Kind
 from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.problem import Problem
+
+_LAUNCHED: Final = re.compile(r"^(?:void )?(?:cub|thrust)::")
+"""Kernels of templates whose blocks and grids the library chooses, whatever functions of a user they call."""
+
+
+def is_launched_by_library(kernel: str) -> bool:
+    """Whether a demangled name is of a library's template: launch, loops and barriers are not its user's."""
+    return _LAUNCHED.match(kernel) is not None
 
 
 class FunctionKind(Kind):
@@ -145,6 +154,7 @@ class KernelFacts:
     min_blocks_per_sm: int | None
     uses_barriers: int | None
     spills: frozenset[int] | None = None  # section offsets of what spills or refills; None where not told
+    register_limit: int | None = None  # that the compiler was held to, of itself 255; None where not told
 
 
 @dataclass(frozen=True, slots=True, eq=False)

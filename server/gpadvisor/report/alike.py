@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gpadvisor.analyzer.places import is_launched_by_library
 from gpadvisor.model.figures import gain
+from gpadvisor.model.program import is_launched_by_library
 from gpadvisor.report.entries import Family, NumberedSuggestion
 from gpadvisor.report.folding import SMALL_SHARE
 

@@ -8,9 +8,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpadvisor.analyzer.places import is_launched_by_library, is_library
+from gpadvisor.analyzer.places import is_library
 from gpadvisor.model.advice import Advice, Category, CodeRef, KernelAdvice, ScopeKind, Suggestion
 from gpadvisor.model.ids import SourceLocation
+from gpadvisor.model.program import is_launched_by_library
 from gpadvisor.model.sentence import Sentence
 from gpadvisor.report.folding import SMALL_SHARE
 from gpadvisor.report.names import base_name

@@ -77,6 +77,7 @@ from gpadvisor.estimators.launches import lacks_warps
 from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.unrolling import Outlook, counts_of, lanes_of, outlook_of
 from gpadvisor.estimators.unrolling_words import advice_of, place_of
+from gpadvisor.evidence.library_code import library_loops
 from gpadvisor.evidence.loops import loop_facts, loop_overhead
 from gpadvisor.evidence.queries import (
     RowIndices,
@@ -146,6 +147,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         remedies=(Remedy.LOADS_FIRST,) if outlooks[_loop(best)].held else (),
         actionable=lanes_of(context) == WARP  # full warps come first
         and not _is_unrolled(context, best)
+        and not _is_librarys(context, best)
         and outlooks[_loop(best)].share >= constants.MAJORITY,
     )
 
@@ -178,6 +180,12 @@ def _is_unrolled(context: KernelContext, region: Region) -> bool:
         return False
     copies = loop_facts(context.program.functions[function], loop).copies
     return copies >= UNROLL and not lacks_warps(context)
+
+
+def _is_librarys(context: KernelContext, region: Region) -> bool:
+    """Whether a loop is a library's, where no caller can write a pragma."""
+    function, loop = region.scope.function, region.scope.loop
+    return function is not None and loop in library_loops(context.program.functions[function])
 
 
 def _static_advice(context: KernelContext) -> str:

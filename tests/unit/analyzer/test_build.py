@@ -12,7 +12,7 @@ from tests.cubin_parts import Part, Sym, code, elf
 from gpadvisor.analyzer.build import build_program
 from gpadvisor.analyzer.flow import control_transfers
 from gpadvisor.analyzer.partition import split_section
-from gpadvisor.cubin import CodeSection, CodeSymbol, read_cubin
+from gpadvisor.cubin import CodeSection, CodeSymbol, Lines, read_cubin
 from gpadvisor.model.ids import LoopId, SourceLocation
 from gpadvisor.model.problem import Problem, ProblemCode
 from gpadvisor.model.program import FunctionKind, InlineFrame, LineEntry
@@ -73,6 +73,18 @@ def test_copies_of_a_function_under_one_name_are_one() -> None:
     lines = (SassLine(None, "MOV", "R0, R1"), SassLine(None, "EXIT", ""))
     program = build_program(cubin, {"k": lines, "min": lines})
     assert [one.name for one in program.functions] == ["k", "min"]
+
+
+@pytest.mark.parametrize(("name", "librarys"), [("_ZN3cub4scanEv", True), ("_ZN3own4scanEv", False)])
+def test_a_kernel_of_a_librarys_template_is_all_the_librarys(name: str, librarys: bool) -> None:
+    header = SourceLocation("/usr/local/cuda/include/cub/agent/agent_scan.cuh", 7)
+    cubin = read_cubin(elf([Part(f".text.{name}", code(2))], [Sym(name, f".text.{name}")]))
+    program = build_program(
+        cubin,
+        {name: (SassLine(None, "MOV", "R0, R1"), SassLine(None, "EXIT", ""))},
+        lines=Lines({name: (LineEntry(header),) * 2}),
+    )
+    assert program.functions[0].lines == (LineEntry(header, (), (header,) if librarys else ()),) * 2
 
 
 def test_loop_nest() -> None:

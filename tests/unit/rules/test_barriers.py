@@ -31,6 +31,11 @@ BAR.SYNC 0x0
 LDS R4, [R8]
 EXIT"""
 
+OF_THREADS = (
+    "S2R R1, SR_TID.X\nSHF.R.U32.HI R2, RZ, 0x1, R1\nIMAD.SHL.U32 R9, R1, 0x4, RZ\n"
+    "IMAD.SHL.U32 R10, {of}, 0x4, RZ\n"
+) + EITHER_WAY.format(left="STS [R10], R0")
+
 LOOP = """STS [R9], R0
 again:
 {first}
@@ -72,6 +77,8 @@ BOTH = "STS [R9], R0\nBAR.SYNC 0x0\nBAR.SYNC 0x0\nLDS R4, [R8]\n"
     [
         (EITHER_WAY.format(left="FMUL R1, R1, R2"), {7: NOTHING}),
         (EITHER_WAY.format(left="STS [R10], R0"), {2: STORES}),  # one path writes, and nobody has read yet
+        (OF_THREADS.format(of="R1"), {6: STORES}),
+        (OF_THREADS.format(of="R2"), {}),  # a place of two threads each, as that of a warp's sum
         (EITHER_WAY.format(left="STS [R10], RZ"), {}),  # first values, for other threads to write over
         (EITHER_WAY.format(left="LDS R1, [R10]"), {7: NOTHING}),  # both sides of the second one read
         (EITHER_WAY.format(left="LDG.E R1, [R2.64]"), {7: NOTHING}),
@@ -116,6 +123,11 @@ def test_where_warps_part_nothing_is_needless(condition: str, aligned: bool) -> 
     text = f"{condition}\n@P0 BRA other\n{BOTH}BRA join\nother:\nLDS R5, [R8]\nBAR.SYNC 0x0\njoin:\nEXIT"
     (function,) = listing(text).program.functions
     assert bool(needless_in(function)) is aligned
+
+
+def test_a_barrier_of_a_librarys_template_is_not_its_users() -> None:
+    program = listing(f".function cub::scan_kernel\n{BOTH}EXIT\n.function scan\n{BOTH}EXIT").program
+    assert {program.functions[function].name for function, _ in needless_barriers(program)} == {"scan"}
 
 
 def test_threads_that_leave_part_from_nobody() -> None:

@@ -189,6 +189,16 @@ def test_a_loop_with_a_barrier_or_few_threads_is_no_suggestion() -> None:
         assert not _match(loop_unrolling, context).actionable
 
 
+def test_a_loop_of_a_librarys_template_is_no_suggestion() -> None:
+    code = listing(f".function cub::scan_kernel\n{_loop(STREAM)}".replace(" // 5", "").replace(" // 4", ""))
+    own = replace(
+        code, program=replace(code.program, functions=(replace(code.program.functions[0], demangled="scan"),))
+    )
+    assert [
+        _match(loop_unrolling, context_of(one, ROWS, registers=20)).actionable for one in (code, own)
+    ] == [False, True]
+
+
 def test_of_two_loops_the_one_that_can_gain_more_is_named() -> None:
     """After a normalisation: a pass over the data that sums, and one that stores behind a barrier's order."""
     held = "first| LDG.E R2, [R6.64] // 15\nthen| FADD R8, R2, R9 // 15\nBAR.SYNC 0x0 // 16"

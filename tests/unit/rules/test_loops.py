@@ -89,6 +89,14 @@ def test_a_loop_that_ends_where_what_it_loads_says_so_counts_nothing() -> None:
     assert len(rolled_loops(code.program, "kernel")) == 1
 
 
+@pytest.mark.parametrize(("name", "told"), [("scan", 1), ("cub::scan_kernel", 0), ("thrust::scan_kernel", 0)])
+def test_a_loop_of_a_librarys_template_has_no_caller_to_unroll_it(name: str, told: int) -> None:
+    body = "IADD3 R6, P1, R6, 0x4, RZ\nLDG.E R2, [R6.64]\nFADD R8, R2, R8\nIADD3 R4, R4, 0x1, RZ"
+    end = "ISETP.LT.AND P0, PT, R4, R9, PT\n@P0 BRA again\nEXIT"
+    code = listing(f".function {name}\nagain:\n{body}\n{end}")
+    assert len(rolled_loops(code.program, name)) == told
+
+
 def test_what_runs_on_every_pass() -> None:
     code = _loop("@P1 BRA skip\nLDG.E R2, [R6.64]\nskip:\nFADD R8, R2, R8\nIADD3 R4, R4, 0x1, RZ")
     function = code.program.functions[0]
