@@ -15,6 +15,7 @@ MAX_THREADS: Final = 0x05
 REQNTID: Final = 0x10
 FRAME_SIZE: Final = 0x11
 MIN_STACK_SIZE: Final = 0x12
+MAXREG_COUNT: Final = 0x1B
 REGCOUNT: Final = 0x2F
 INDIRECT_BRANCH_TARGETS: Final = 0x34
 NUM_BARRIERS: Final = 0x4C
@@ -141,6 +142,7 @@ def kernel_facts(
     barriers = records.get(NUM_BARRIERS)
     block = records.get(REQNTID)
     threads = records.get(MAX_THREADS)
+    limit = records.get(MAXREG_COUNT)
     return KernelFacts(
         registers_per_thread=registers,
         static_shared_bytes=shared_bytes,
@@ -150,6 +152,7 @@ def kernel_facts(
         min_blocks_per_sm=min_blocks,
         uses_barriers=barriers[0] if barriers else section_flags >> 20 & 0x7F,
         spills=spills(kernel_info) if annotated else None,
+        register_limit=limit[0] or None if limit else None,
     )
 
 

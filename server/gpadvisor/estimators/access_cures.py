@@ -118,7 +118,7 @@ _A_ROW_EACH: Final = (
 )
 _BY_COLUMNS: Final = (
     "let neighbouring threads take the columns that neighbouring blocks take now, or go through shared "
-    "memory: neighbouring threads access different rows"
+    "memory: neighbouring threads access different rows, where these have more than one element"
 )
 _BY_TILES: Final = (
     "fill tiles in shared memory with whole rows, or let each thread load 16 bytes of its row at a time: "

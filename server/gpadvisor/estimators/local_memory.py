@@ -224,10 +224,28 @@ def _copied(own: Mapping[Function, Sequence[int]]) -> LocalKind | None:
 
 
 def allowed_registers(context: KernelContext) -> int:
+    """Registers that the compiler could give each thread: by the cubin, else by __launch_bounds__."""
+    facts = context.program.facts.get(context.kernel)
+    limit = None if facts is None else facts.register_limit
+    return bounded_registers(context) if limit is None else min(limit, _hardware_limit(context))
+
+
+def is_unlimited(context: KernelContext) -> bool:
+    """Whether nothing but the hardware was to keep the compiler from more registers, as the cubin says."""
+    facts = context.program.facts.get(context.kernel)
+    limit = None if facts is None else facts.register_limit
+    return limit is not None and limit >= _hardware_limit(context)
+
+
+def _hardware_limit(context: KernelContext) -> int:
+    return context.machine.sm.max_registers_per_thread.value
+
+
+def bounded_registers(context: KernelContext) -> int:
     """Registers that __launch_bounds__ leaves for each thread, else what the hardware has."""
     sm = context.machine.sm
     facts = context.program.facts.get(context.kernel)
-    cap = sm.max_registers_per_thread.value
+    cap = _hardware_limit(context)
     if facts is None or not facts.max_threads_per_block:
         return cap
     warps = -(-facts.max_threads_per_block // sm.warp_size.value) * (facts.min_blocks_per_sm or 1)

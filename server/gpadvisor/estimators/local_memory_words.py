@@ -8,10 +8,11 @@ from gpadvisor.estimators.context import KernelContext
 from gpadvisor.estimators.local_memory import (
     LocalKind,
     LocalPlaces,
-    allowed_registers,
     becomes_registers,
+    bounded_registers,
     fits_shared,
     frame_bytes,
+    is_unlimited,
     largest_of,
     passes_to_own,
     registers_at_same_occupancy,
@@ -169,7 +170,8 @@ def _if_it_fits(context: KernelContext, frame: int) -> str:
 def _cap_cure(context: KernelContext) -> str:
     """What to do about a limit on registers, where one is set."""
     registers = registers_per_thread(context.program, context.kernel, context.profile)
-    if registers is None or registers >= context.machine.sm.max_registers_per_thread.value:
+    cap = context.machine.sm.max_registers_per_thread.value
+    if registers is None or registers >= cap or is_unlimited(context):
         return ""
     source, cure = _register_limit(context, registers)
     room = registers_at_same_occupancy(context, registers)
@@ -227,6 +229,10 @@ def _cap_advice(context: KernelContext) -> str:
         return f"Check the limit on registers{terms.REGISTER_LIMITS.of(context.language)}."
     if registers >= cap:
         return f"All {cap} registers of a thread are in use: there is no limit to raise."
+    if is_unlimited(context):
+        return (
+            f"The compiler stopped at {registers} of {cap} registers, of itself: there is no limit to raise."
+        )
     source, cure = _register_limit(context, registers)
     room = registers_at_same_occupancy(context, registers)
     if room is None:
@@ -248,7 +254,7 @@ def _register_limit(context: KernelContext, registers: int) -> tuple[str, str]:
     facts = context.program.facts.get(context.kernel)
     threads = None if facts is None else facts.max_threads_per_block
     blocks = None if facts is None else facts.min_blocks_per_sm
-    bounded = threads is not None and registers >= allowed_registers(context) - 2
+    bounded = threads is not None and registers >= bounded_registers(context) - 2
     if bounded and blocks is not None and blocks > 1:
         bounds = terms.LAUNCH_BOUNDS_OF.of(context.language, bounds=f"{threads}, {blocks}")
         return bounds, "lower the second number"

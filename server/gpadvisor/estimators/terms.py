@@ -105,7 +105,7 @@ FAST_MATH: Final = Term(
     cuda="call the fast forms or compile with --use_fast_math if the accuracy allows",
     fortran="compile with -gpu=fastmath if the accuracy allows",
     julia="launch with fastmath=true or write @fastmath if the accuracy allows",
-    python="compile with fastmath=True, or call fast forms, if the accuracy allows",
+    python="use fast forms (fastmath=True in Numba, libdevice.fast_... in Triton) if the accuracy allows",
 )
 NO_NEGATIVE_BASE: Final = _only_cuda(
     " and no base of powf() is negative, of which __powf() makes a NaN",
@@ -206,7 +206,7 @@ REGISTER_CAP: Final = Term(
     cuda="-maxrregcount or maxnreg",
     fortran="-gpu=maxregcount",
     julia="the maxregs of its launch",
-    python="the limit on its registers",
+    python="maxnreg (max_registers in Numba)",
 )
 BOUNDS_OR_CAP: Final = Term(
     cuda=f"the second number of {LAUNCH_BOUNDS.cuda}, {REGISTER_CAP.cuda}",

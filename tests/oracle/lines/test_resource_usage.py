@@ -68,6 +68,23 @@ def test_our_kernels(name: str, arch: str, tmp_path: Path) -> None:
     check(compile_kernel(name, "before", arch), tmp_path)
 
 
+BOUNDED = """
+extern "C" __global__ void alone(int *a) { a[threadIdx.x] = 1; }
+extern "C" __global__ void __launch_bounds__(1024) wide(int *a) { a[threadIdx.x] = 1; }
+extern "C" __global__ void __launch_bounds__(1024, 2) twice(int *a) { a[threadIdx.x] = 1; }
+extern "C" __global__ void __maxnreg__(96) few(int *a) { a[threadIdx.x] = 1; }
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+def test_what_the_compiler_was_held_to(arch: str) -> None:
+    """65,536 registers for 1024 threads, or twice as many, which an SM of sm_75 does not have."""
+    facts = read_cubin(compile_text(BOUNDED, "bounded.cu", arch)).facts
+    limits = {name: one.register_limit for name, one in facts.items()}
+    twice = 32 if arch == "sm_90" else 64
+    assert limits == {"alone": 255, "wide": 64, "twice": twice, "few": 96}
+
+
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_recursion(arch: str, tmp_path: Path) -> None:
     check(compile_text(RECURSIVE, "recursive.cu", arch), tmp_path)

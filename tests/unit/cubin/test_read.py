@@ -144,7 +144,12 @@ def facts_of(own: bytes, module: bytes = b"", *more: Part, text: Part = KERNEL[0
 
 
 def test_facts_from_attribute_records() -> None:
-    own = b"\x02\x4c\x03\x00" + record(0x05, 128, 2, 1) + record(0x10, 32, 4, 2) + b"\x01\x5b\0\0"
+    own = (
+        b"\x02\x4c\x03\x00\x03\x1b\x60\x00"
+        + record(0x05, 128, 2, 1)
+        + record(0x10, 32, 4, 2)
+        + b"\x01\x5b\0\0"
+    )
     module = record(0x2F, 1, 40) + record(0x11, 1, 16) + record(0x12, 1, 96) + record(0x2F, 7, 99)
     facts = facts_of(own, module, Part(".nv.shared.k", kind=8, size=3072)).facts["k"]
     assert facts.registers_per_thread == 40
@@ -154,6 +159,7 @@ def test_facts_from_attribute_records() -> None:
     assert facts.required_block == (32, 4, 2)
     assert facts.min_blocks_per_sm is None
     assert facts.uses_barriers == 3
+    assert facts.register_limit == 96
 
 
 def test_what_is_spilled_is_told_from_cuda_13_on() -> None:

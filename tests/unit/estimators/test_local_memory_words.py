@@ -16,11 +16,15 @@ from gpadvisor.model.program import CallSite, FunctionKind, KernelFacts
 
 
 def _context(*, launched: bool = True, stack: int = 64, device: bool = False, **facts: int) -> KernelContext:
-    named: dict[str, int | None] = {"max_threads_per_block": None, "min_blocks_per_sm": None, **facts}
+    named: dict[str, int | None] = {
+        **dict.fromkeys(("max_threads_per_block", "min_blocks_per_sm", "register_limit")),
+        **facts,
+    }
     known = KernelFacts(
         registers_per_thread=facts.get("registers_per_thread", 32), static_shared_bytes=0, stack_bytes=stack,
         max_threads_per_block=named["max_threads_per_block"], required_block=None,
         min_blocks_per_sm=named["min_blocks_per_sm"], uses_barriers=None,
+        register_limit=named["register_limit"],
     )  # fmt: skip
     called = made.function(number=1, name="_Z6helperv", kind=FunctionKind.DEVICE)
     caller = replace(made.function(), calls=(CallSite(5, called.id, called.name),))
@@ -87,6 +91,12 @@ def test_a_function_that_may_get_the_address_of_an_array_is_named() -> None:
         ({}, "up to 64 keep the 32 warps per SM of today"),
         ({"registers_per_thread": 64}, "more would cost some of the 32 warps per SM"),
         ({"registers_per_thread": 255}, "All 255 registers of a thread are in use"),
+        ({"registers_per_thread": 32, "register_limit": 255}, "stopped at 32 of 255 registers, of itself"),
+        ({"registers_per_thread": 32, "register_limit": 32}, "held there by -maxrregcount or maxnreg"),
+        (
+            {"registers_per_thread": 32, "register_limit": 32, "max_threads_per_block": 1024},
+            "held there by the second number of __launch_bounds__, -maxrregcount or maxnreg",
+        ),
         ({"registers_per_thread": 62, "max_threads_per_block": 1024}, "__launch_bounds__(1024)"),
         (
             {"registers_per_thread": 62, "max_threads_per_block": 256, "min_blocks_per_sm": 4},
@@ -102,3 +112,5 @@ def test_without_a_launch_it_is_not_known_what_more_registers_cost() -> None:
     context = _context(launched=False)
     assert "held there by" in local_advice(context, {(FunctionId(0), 3): LocalKind.SPILL})
     assert "or, for the limit of 32 registers" in _said(LocalKind.SPILL, context)[1]
+    unlimited = _said(LocalKind.SPILL, _context(launched=False, register_limit=255))[1]
+    assert unlimited == "Keep fewer values live at once, so that none is spilled."

@@ -23,7 +23,8 @@ from gpadvisor.model.program import KernelFacts
 
 
 def _context(stack: int | None = 64, *, sampled: bool = True, **more: Any) -> KernelContext:
-    named = {name: more.pop(name, None) for name in ("max_threads_per_block", "min_blocks_per_sm")}
+    names = ("max_threads_per_block", "min_blocks_per_sm", "register_limit")
+    named = {name: more.pop(name, None) for name in names}
     facts = KernelFacts(
         **{
             **dict.fromkeys(KernelFacts.__dataclass_fields__),
@@ -87,6 +88,12 @@ def test_launch_bounds_leave_so_many_registers(
 ) -> None:
     """65,536 of an SM, for whole warps, in steps of 8 for each thread."""
     context = _context(max_threads_per_block=threads, min_blocks_per_sm=blocks)
+    assert allowed_registers(context) == registers
+
+
+@pytest.mark.parametrize(("limit", "registers"), [(32, 32), (255, 255), (None, 64)])
+def test_the_limit_that_the_cubin_states_is_the_compilers(limit: int | None, registers: int) -> None:
+    context = _context(max_threads_per_block=1024, register_limit=limit)
     assert allowed_registers(context) == registers
 
 
