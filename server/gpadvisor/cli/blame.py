@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from gpadvisor.cli import options
@@ -47,16 +48,4 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the table of each kernel."""
     from gpadvisor.pipeline.blame import blame_file
 
-    rows = arguments.top or None
-    return write_view(
-        arguments,
-        lambda request, progress: blame_file(
-            arguments.input,
-            request,
-            progress,
-            rules=arguments.rules,
-            output_format=arguments.format,
-            rows=rows,
-            width=options.output_width(),
-        ),
-    )
+    return write_view(arguments, partial(blame_file, rules=arguments.rules, rows=arguments.top or None))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from gpadvisor.cli import options
@@ -45,14 +46,4 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the potential of each kernel."""
     from gpadvisor.pipeline.potential import potential_file
 
-    return write_view(
-        arguments,
-        lambda request, progress: potential_file(
-            arguments.input,
-            request,
-            progress,
-            essential=arguments.essential,
-            output_format=arguments.format,
-            width=options.output_width(),
-        ),
-    )
+    return write_view(arguments, partial(potential_file, essential=arguments.essential))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from gpadvisor.cli import options
@@ -59,16 +60,5 @@ def run(arguments: argparse.Namespace) -> int:
     from gpadvisor.pipeline.roofline import roofline_file
     from gpadvisor.views.roofline.model import RegionKind
 
-    rows = arguments.top or None
-    return write_view(
-        arguments,
-        lambda request, progress: roofline_file(
-            arguments.input,
-            request,
-            progress,
-            kind=RegionKind(arguments.region),
-            output_format=arguments.format,
-            width=options.output_width(),
-            rows=rows,
-        ),
-    )
+    view = partial(roofline_file, kind=RegionKind(arguments.region), rows=arguments.top or None)
+    return write_view(arguments, view)

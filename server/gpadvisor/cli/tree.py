@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from gpadvisor.cli import options
@@ -79,18 +80,11 @@ def run(arguments: argparse.Namespace) -> int:
     from gpadvisor.pipeline.tree import tree_file
     from gpadvisor.views.tree.model import TreeView
 
-    rows = arguments.top or None
-    return write_view(
-        arguments,
-        lambda request, progress: tree_file(
-            arguments.input,
-            request,
-            progress,
-            view=TreeView(arguments.view),
-            metrics=arguments.metric,
-            output_format=arguments.format,
-            width=options.output_width(),
-            rows=rows,
-            color=arguments.output is None and options.use_color(arguments.color),
-        ),
+    view = partial(
+        tree_file,
+        view=TreeView(arguments.view),
+        metrics=arguments.metric,
+        rows=arguments.top or None,
+        color=arguments.output is None and options.use_color(arguments.color),
     )
+    return write_view(arguments, view)

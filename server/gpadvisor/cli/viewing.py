@@ -8,10 +8,9 @@ from collections.abc import Callable
 
 from gpadvisor.cli import options
 from gpadvisor.cli.progress import TerminalProgress
-from gpadvisor.pipeline.request import Progress, Request
 
 
-def write_view(arguments: argparse.Namespace, view: Callable[[Request, Progress], str]) -> int:
+def write_view(arguments: argparse.Namespace, view: Callable[..., str]) -> int:
     """Write what the view says of the kernels asked for; ``--top`` is of its rows, not of suggestions."""
     from gpadvisor.cli.advise import make_request
 
@@ -19,7 +18,13 @@ def write_view(arguments: argparse.Namespace, view: Callable[[Request, Progress]
     request = make_request(arguments)
     progress = TerminalProgress()
     try:
-        text = view(request, progress)
+        text = view(
+            arguments.input,
+            request,
+            progress,
+            output_format=arguments.format,
+            width=options.output_width(),
+        )
     finally:
         progress.clear()
     options.write_output(text, arguments.output, paged=not arguments.no_pager and arguments.format == "text")
