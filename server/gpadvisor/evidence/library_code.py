@@ -20,7 +20,12 @@ def in_library_loop(function: Function, index: int) -> bool:
 
 
 def makes_random_numbers(function: Function, index: int) -> bool:
-    """Whether an instruction is of cuRAND's device functions, with the states that they keep."""
+    """Whether an instruction is of cuRAND's device functions, with the states that they keep.
+
+    Without a line all is that in a kernel which is given states.
+    """
+    if function.lines[index] is None:
+        return "curandState" in function.demangled
     files = _library_files(function, index)
     return bool(files) and files[0] == "curand_kernel.h"
 

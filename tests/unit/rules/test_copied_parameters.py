@@ -102,6 +102,17 @@ def test_a_state_of_quasi_random_numbers_is_the_librarys_array(header: str, *, t
     assert isinstance(OPTIMIZER.match(replace(context, program=program)), Match) == told
 
 
+@pytest.mark.parametrize(("argument", "told"), [("curandStateXORWOW*", False), ("float*", True)])
+def test_without_lines_arrays_beside_states_are_the_librarys(argument: str, *, told: bool) -> None:
+    context = context_of(listing(f"store| STL [R1], R20\n{LOOP}", facts=FACTS))
+    (function,) = context.program.functions
+    bare = replace(
+        function, lines=(None,) * len(function.lines), demangled=f"void prepare({argument}, unsigned long)"
+    )
+    program = replace(context.program, functions=(bare,))
+    assert isinstance(OPTIMIZER.match(replace(context, program=program)), Match) == told
+
+
 @pytest.mark.parametrize(("stack", "told"), [(400, True), (401, False)])
 def test_frames_of_eight_warps_fit_in_shared_memory_or_nothing_is_said(stack: int, *, told: bool) -> None:
     """100 KiB of an SM of compute capability 8.6 are 400 bytes for each of 256 threads."""
