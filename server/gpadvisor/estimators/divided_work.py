@@ -152,18 +152,22 @@ def one_thread(context: KernelContext, profile: KernelProfile) -> Match | None:
     )
 
 
-def lone_warp(context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape) -> Match | None:
-    """One warp that works while all others of the launch have left, as the warps counted at once tell."""
+def warps_at_once(context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape) -> float | None:
+    """Warps on the whole GPU at once; None of one warp, of what is over at once, or where nobody counted."""
     held, share = held_warps(context, profile), mean_active_share(profile)
     warps = launch_shape.blocks * -(-launch_shape.threads // context.machine.sm.warp_size.value)
-    function = kernel_function(context.program, context.kernel)
     if held is None or share is None or warps < 2 or is_as_short_as_a_launch(profile):
         return None
-    if function is None or not function.loops:
+    return held * context.machine.sm.schedulers.value * share * profile.sms
+
+
+def lone_warp(context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape) -> Match | None:
+    """One warp that works while all others of the launch have left, as the warps counted at once tell."""
+    at_once = warps_at_once(context, profile, launch_shape)
+    function = kernel_function(context.program, context.kernel)
+    if at_once is None or at_once > constants.ABOUT or function is None or not function.loops:
         return None
-    at_once = held * context.machine.sm.schedulers.value * share * profile.sms
-    if at_once > constants.ABOUT:
-        return None
+    warps = launch_shape.blocks * -(-launch_shape.threads // context.machine.sm.warp_size.value)
     loop = _longest_loop(function)
     cure = (
         f"Divide the work of the loop at {loop_place(function, loop)} among more threads: passes that need "

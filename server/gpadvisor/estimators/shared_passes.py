@@ -7,8 +7,9 @@ from typing import Final
 
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.estimators.divided_work import loop_place, same_work
+from gpadvisor.estimators.divided_work import loop_place, same_work, warps_at_once
 from gpadvisor.estimators.launches import LaunchShape, is_as_short_as_a_launch, shape
+from gpadvisor.estimators.parallel import issue_ratio
 from gpadvisor.estimators.traffic_loads import loads_left
 from gpadvisor.evidence.combined_loops import CombinedLoop, Sharing, combined_loop
 from gpadvisor.evidence.queries import counted, kernel_function
@@ -22,13 +23,37 @@ _LEAST_PASSES: Final = 32
 """Of each thread: with fewer, what stands around the loop and combines its results is no small part."""
 
 
+def rows_of_a_lone_warp(
+    context: KernelContext, profile: KernelProfile, launch_shape: LaunchShape
+) -> Match | None:
+    """The rows that the threads of the one warp at work go along, each by a warp of its own."""
+    at_once, ratio = warps_at_once(context, profile, launch_shape), issue_ratio(context)
+    alone = shape(context, profile, 1, WARP)
+    if at_once is None or at_once > constants.ABOUT or ratio is None or alone is None:
+        return None
+    match = shared_passes(context, profile, alone, ratio, launched=launch_shape)
+    return match if match is not None and Remedy.SHARED_ROWS in match.remedies else None
+
+
 def shared_passes(
-    context: KernelContext, profile: KernelProfile, current: LaunchShape, ratio: float
+    context: KernelContext,
+    profile: KernelProfile,
+    current: LaunchShape,
+    ratio: float,
+    launched: LaunchShape | None = None,
 ) -> Match | None:
     """The passes of a loop shared by as many threads as fill the GPU, where they are only combined.
 
     Of a kernel whose threads each have an element of their own.
+
+    Args:
+        context: the kernel.
+        profile: with the passes that were counted.
+        current: the threads that have such passes.
+        ratio: R_I.
+        launched: what was launched, where that is more.
     """
+    now = launched or current
     function, sms = kernel_function(context.program, context.kernel), profile.sms
     loop = None if function is None else combined_loop(function, context.program.form, profile, context.blame)
     if function is None or loop is None or is_as_short_as_a_launch(profile):
@@ -48,12 +73,12 @@ def shared_passes(
     passes = f"{loop.passes:,.0f} passes"
     team = f"{parts} threads" if loop.sharing is not Sharing.WARPS else f"{parts} warps"
     how = "as neighbours, and combine what they have by shuffles" if rows else _how(loop, parts)
-    launch = f"{new.blocks:,} blocks of {counted(new.threads, 'thread')} instead of {current.blocks:,}"
+    launch = f"{new.blocks:,} blocks of {counted(new.threads, 'thread')} instead of {now.blocks:,}"
     cure = f"Let {team} share the {passes} of the {where} {how}: {launch}"
     if rows and parts == WARP:
         cure = f"Let a warp take each row, its threads the {passes} of the {where} {how}: {launch}"
     return Match(
-        title=f"{counted(current.blocks, 'block')} for {sms} SMs, and a loop that only combines its passes",
+        title=f"{counted(now.blocks, 'block')} for {sms} SMs, and a loop that only combines its passes",
         cure=f"{cure}.",
         advice=f"{cure}. {current.busy_sms} of {sms} SMs have work now; registers hand on nothing from pass "
         "to pass but counters, and sums or extremes."

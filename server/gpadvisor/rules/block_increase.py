@@ -12,7 +12,8 @@ grid as step; a fullest SM that has more blocks than the mean, while the others 
 fills a part of the GPU. It names a launch: how many blocks of how many threads, and how many SMs get work
 then. Few blocks that take no longer than a launch does are told as that. Grids of several waves of which most
 warps were counted to leave at their first test, by their place in the grid: fewer blocks then, as many as
-have work. And grids of which a few blocks run long while most SMs have nothing left.
+have work. And grids of which a few blocks run long while most SMs have nothing left. Of a launch of which one
+warp works while all others have left, the rows that its threads go along, each for a warp.
 
 ## Why warps stall
 
@@ -90,7 +91,7 @@ from gpadvisor.estimators.launches import (
     sizes,
 )
 from gpadvisor.estimators.parallel import issue_ratio, shared_unit
-from gpadvisor.estimators.shared_passes import shared_passes
+from gpadvisor.estimators.shared_passes import rows_of_a_lone_warp, shared_passes
 from gpadvisor.estimators.uneven_grids import fullest_sm, here, is_even, last_wave, overfull, tail
 from gpadvisor.evidence.launches import Freedom, freedom
 from gpadvisor.evidence.queries import by_stall, counted, kernel_functions, share
@@ -120,7 +121,7 @@ def _match(context: KernelContext) -> Match | Rejection:
         return Rejection(code=_CODE, reason="the profile does not say the block size or the registers")
     if launch_shape.blocks * launch_shape.threads == 1:
         return one_thread(context, profile) or Rejection(code=_CODE, reason=ONE_THREAD)
-    for idle in (lone_warp, long_blocks, blocks_without_work):
+    for idle in (rows_of_a_lone_warp, lone_warp, long_blocks, blocks_without_work):
         if match := idle(context, profile, launch_shape):
             return match
     ratio = issue_ratio(context)

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.optimizer_values import Row, context_of, listing
+from tests.optimizer_values import DEVICE, Row, context_of, listing
 
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Match, Rejection
@@ -176,3 +177,36 @@ def test_what_needs_the_pass_before_is_not_shared(change: tuple[str, str]) -> No
 def test_few_passes_and_full_grids_are_not_worth_to_be_shared(change: dict[str, Any]) -> None:
     found = block_increase.OPTIMIZER.match(_context(**change))
     assert isinstance(found, Rejection) or "combine" not in found.cure
+
+
+# One warp on one of 28 SMs, all the time.
+ALONE = {
+    "smsp__warps_active.avg.per_cycle_active": 0.25,
+    "sm__cycles_active.avg": 1000.0 / 28,
+    "sm__cycles_active.max": 1000.0,
+    "sm__cycles_elapsed.max": 1000.0,
+}
+SMALL = replace(DEVICE, sms=28)
+
+
+def test_rows_of_the_one_warp_at_work_become_warps() -> None:
+    """After a softmax of 32 rows in one block of 256 threads: 42x by a warp for each row."""
+    context = _context(grid=2, metrics=ALONE, device=SMALL)
+    found = block_increase.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    assert found.cure.startswith("Let a warp take each row, its threads the 4,000 passes of the loop")
+    assert found.cure.endswith("32 blocks of 32 threads instead of 2.")
+    estimate = block_increase.OPTIMIZER.estimate(context, found)
+    assert 16 < estimate.expected < 33  # each has a 32nd of the passes
+
+
+def test_of_several_warps_at_work_none_is_alone() -> None:
+    busy = {**ALONE, "sm__cycles_active.avg": 1000.0}
+    assert "blocks of 256 threads instead of 2" in _found(SUMS, grid=2, metrics=busy, device=SMALL)
+
+
+def test_the_work_of_the_one_warp_that_is_no_row_is_told_without_a_figure() -> None:
+    same = SUMS.replace("IMAD R6, R0, c[0x0][0x174], RZ", "MOV R6, RZ")
+    found = block_increase.OPTIMIZER.match(_context(same, grid=2, metrics=ALONE, device=SMALL))
+    assert isinstance(found, Match)
+    assert (found.alone, found.parallel) == (True, None)
