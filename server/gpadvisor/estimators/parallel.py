@@ -84,6 +84,8 @@ def parallel(context: KernelContext, match: Match) -> Estimate:
     paper = max(1.0, terms.speedup)
     if _fills(target):
         result = _filled(context, match, target)
+        if target.blocks_new == target.blocks_now and target.threads_new == target.threads_now:
+            _of_what_divides(result, match)
     elif _spreads(target):
         result = _spread(context, target, terms.speedup)
         _bound_by_spread(result, context, target)
@@ -265,6 +267,14 @@ def _filled(context: KernelContext, match: Match, target: ParallelTarget) -> Ran
         )
         result.reasons.append(f"{percent(outside)} of the elapsed time passes without a warp, which {stays}")
     return result
+
+
+def _of_what_divides(result: Range, match: Match) -> None:
+    """The same where a part of the time alone goes with what is divided (Amdahl)."""
+    part = factors(match.adjustments)
+    result.low, result.expected = whole(result.low, part.low), whole(result.expected, part.expected)
+    result.high = whole(result.high, part.high)
+    result.reasons += [f"{entry.reason} ({ends_text(entry)} of it)" for entry in match.adjustments]
 
 
 def _thinned(measured: Sequence[Utilisation], spread: float) -> tuple[Utilisation, ...]:

@@ -19,7 +19,7 @@ from gpadvisor.model.machine import WARP
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.remedy import Remedy
 
-_LEAST_PASSES: Final = 32
+LEAST_PASSES: Final = 32
 """Of each thread: with fewer, what stands around the loop and combines its results is no small part."""
 
 
@@ -103,7 +103,7 @@ def _parts(context: KernelContext, loop: CombinedLoop, current: LaunchShape, sms
     most = context.machine.sm.max_threads_per_block.value
     if loop.sharing is Sharing.WARPS:
         most //= WARP  # one of each warp
-    most = min(most, int(loop.passes) // _LEAST_PASSES, current.fits * sms // current.blocks)
+    most = min(most, int(loop.passes) // LEAST_PASSES, current.fits * sms // current.blocks)
     if loop.sharing is Sharing.ROW and most >= WARP and current.blocks * WARP >= sms:
         return WARP
     return 1 << (max(1, most).bit_length() - 1)

@@ -87,6 +87,16 @@ def combined_loop(
     return None if executed is None else _rows(function, form, profile, blame, executed)
 
 
+def has_passes_to_divide(function: Function, profile: KernelProfile, least: float) -> bool:
+    """Whether a loop has as many passes that need nothing of each other, or are only added up or compared."""
+    executed = executed_warps(profile, function)
+    return executed is not None and any(
+        (measured_trips(function, loop.id, executed) or 0.0) * loop_facts(function, loop.id).copies >= least
+        and (_combines(function, loop.id) or is_divisible(function, loop.id))
+        for loop in function.loops
+    )
+
+
 def _rows(
     function: Function, form: CodeForm, profile: KernelProfile, blame: Blame | None, executed: Floats
 ) -> CombinedLoop | None:

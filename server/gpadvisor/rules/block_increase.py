@@ -55,17 +55,20 @@ busy) go as far as warps leave the scheduler, at most what GPA Eq. 10 gives; the
 Where a unit of the SM is at its limit, or its L1 is busy for 60 % of the time, whose queue shows as waits for
 data, the unit's time falls with the warps that share it. How a kernel's own work is divided nobody knows:
 where its warps do not wait for one another, that is told without a figure, and first where half of the SMs or
-more have nothing. Of blocks that leave at once the samples and the work before their test go, by Eq. 2; where
-they hardly have any, what such blocks cost has no figure. More warps at once, by more threads, by passes that
-become blocks or are shared (rows then take the fewest sectors, too), or by two warps for one: the waits of a
-warp are hidden as the issue rate of Eqs. 8 and 9 rises from the warps counted now, the time of the units
-stays, and both overlap. A fuller fullest SM: the blocks of the fullest SM over the mean, at most what was
-idle; of threads that loop over the grid the waves, rounded up, over the waves, as far as warps were missing.
+more have nothing. Of a simulated run with a loop whose passes may be divided it has one, as of blocks that
+are all there at once and leave each SM a third of its warps or less: half of the time at the least, three
+quarters expected, and all at most go as warps on all SMs share them, as many as now at the low end, else as
+many as there is room for. Of blocks that leave at once the samples and the work before their test go, by Eq.
+2; where they hardly have any, what such blocks cost has no figure. More warps at once, by more threads, by
+passes that become blocks or are shared (rows then take the fewest sectors, too), or by two warps for one: the
+waits of a warp are hidden as the issue rate of Eqs. 8 and 9 rises from the warps counted now, the time of the
+units stays, and both overlap. A fuller fullest SM: the blocks of the fullest SM over the mean, at most what
+was idle; of threads that loop over the grid the waves, rounded up, over the waves, as far as warps were
+missing.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from gpadvisor.analyzer.thread_use import thread_use
@@ -81,6 +84,7 @@ from gpadvisor.estimators.divided_work import (
     wider_blocks,
 )
 from gpadvisor.estimators.idle_blocks import blocks_without_work, launch_or_samples
+from gpadvisor.estimators.idle_sms import crowded_share, divided_part, nearly_empty, spread_target
 from gpadvisor.estimators.launches import (
     ONE_THREAD,
     LaunchShape,
@@ -94,18 +98,16 @@ from gpadvisor.estimators.parallel import issue_ratio, shared_unit
 from gpadvisor.estimators.shared_passes import rows_of_a_lone_warp, shared_passes
 from gpadvisor.estimators.uneven_grids import fullest_sm, here, is_even, last_wave, overfull, tail
 from gpadvisor.evidence.launches import Freedom, freedom
-from gpadvisor.evidence.queries import by_stall, counted, kernel_functions, share
+from gpadvisor.evidence.queries import counted, kernel_functions
 from gpadvisor.model.advice import Category, Match, ParallelTarget, Rejection
 from gpadvisor.model.figures import percent
 from gpadvisor.model.profile import KernelProfile
 from gpadvisor.model.sentence import uncapitalised
-from gpadvisor.model.stalls import StallClass
 from gpadvisor.source.edits import SiteKind
 from gpadvisor.source.naming import name_launch
 
 _CODE: Final = "GPA301"
 _PLACES: Final = " What each block keeps for itself needs as many places."
-_CROWDED: Final = frozenset({StallClass.MEMORY_THROTTLE, StallClass.NOT_SELECTED, StallClass.PIPE_THROTTLE})
 
 
 def _match(context: KernelContext) -> Match | Rejection:
@@ -179,6 +181,7 @@ def _at_once(
         match
         or one_warp(context, profile, launch_shape, ratio)
         or (uneven if isinstance(uneven, Match) else None)
+        or nearly_empty(context, profile, launch_shape, ratio)
         or Rejection(
             code=_CODE,
             reason=f"{here(launch_shape, sms)}: every SM has work, and all blocks are there at once{why}",
@@ -211,7 +214,7 @@ def _short(context: KernelContext, profile: KernelProfile, old: LaunchShape, rat
         "kernel or a CUDA graph",
         regions=(),
         # Samples tell what warps wait for; between launches there are none.
-        parallel=_spread_target(context, old, None, sms, ratio) if context.blame is None else None,
+        parallel=spread_target(context, old, None, sms, ratio) if context.blame is None else None,
     )
 
 
@@ -265,15 +268,16 @@ def _fewer_than_sms(
         new = shape(context, profile, *best_split(launch_shape.blocks, launch_shape.threads, sms, enough))
     if new is None or new.blocks <= launch_shape.blocks:
         new = launch_shape
-    crowded = _crowded(context) > constants.NOTABLE
+    crowded = crowded_share(context) > constants.NOTABLE
     if new is not launch_shape and _loops(context):
-        spread = _spread_target(context, launch_shape, None, sms, ratio)
+        spread = spread_target(context, launch_shape, None, sms, ratio)
         if match := shared_loops(context, profile, launch_shape, new, spread, crowded=crowded):
             return match
     cure, facts = _split_words(context, launch_shape, new, sms, free)
     # What a division of the kernel's own work gives is up to how it is done, but for warps that wait in turn.
     mostly_idle = 2 * launch_shape.blocks <= sms
     unknown = context.blame is not None and new is launch_shape and mostly_idle and not crowded
+    part = divided_part(context) if unknown else ()
     more_threads, few_warps = _missing_threads(context, launch_shape)
     wider = wider_blocks(context, profile, new) if more_threads and new is launch_shape else ""
     if wider:
@@ -283,26 +287,13 @@ def _fewer_than_sms(
         cure=cure + more_threads,
         advice=f"{facts} {cure}{few_warps}{more_threads}",
         regions=(),
+        adjustments=part,
         parallel=None
-        if unknown
-        else _spread_target(context, launch_shape, new if new is not launch_shape else None, sms, ratio),
+        if unknown and not part
+        else spread_target(
+            context, launch_shape, new if new is not launch_shape else None, sms, ratio, divided=bool(part)
+        ),
         leads=mostly_idle and (unknown or context.blame is None),
-    )
-
-
-def _spread_target(
-    context: KernelContext, launch_shape: LaunchShape, new: LaunchShape | None, sms: int, ratio: float
-) -> ParallelTarget:
-    """The target of a split; without one, that of a division of the blocks' own work over all SMs."""
-    warps_new = launch_shape.warps * launch_shape.blocks / sms if new is None else new.warps
-    factor, reason = _factor(context, warps_new)
-    return ParallelTarget(
-        **sizes(launch_shape, replace(launch_shape, busy_sms=sms) if new is None else new),
-        warps_new=min(launch_shape.warps, warps_new),
-        issue_ratio=ratio,
-        factor=factor,
-        factor_reason=reason,
-        limiter="grid",
     )
 
 
@@ -339,7 +330,7 @@ def _missing_threads(context: KernelContext, launch_shape: LaunchShape) -> tuple
     """What else to do where warps do not stand in each other's way, and how it shows."""
     if context.blame is None:
         return "", ""
-    crowded = _crowded(context)
+    crowded = crowded_share(context)
     if crowded > constants.NOTABLE or shared_unit(context):
         return "", ""
     warps = launch_shape.blocks * -(-launch_shape.threads // context.machine.sm.warp_size.value)
@@ -348,23 +339,6 @@ def _missing_threads(context: KernelContext, launch_shape: LaunchShape) -> tuple
         " Let several threads share what one does now in its loop.",
         f" Its warps {alone}, so SMs of their own give them little: {counted(warps, 'warp')} are too few.",
     )
-
-
-def _crowded(context: KernelContext) -> float:
-    """The share of the samples that waited for other warps of the SM."""
-    return 0.0 if context.blame is None else share(context.blame, by_stall(context.blame, _CROWDED))
-
-
-def _factor(context: KernelContext, warps_new: float) -> tuple[float, str]:
-    """The factor of Eq. 10 for this optimizer, and why."""
-    if context.blame is None or warps_new > 1:
-        return 1.0, f"a scheduler keeps {warps_new:g} warps, which still get in each other's way"
-    crowded = _crowded(context)
-    reason = (
-        f"with at most one warp per scheduler the {percent(crowded)} of samples that are throttled, not "
-        "selected or wait for a busy pipe go away"
-    )
-    return 1 / max(constants.LEAST_TIME, 1 - crowded), reason
 
 
 def _gain_note(old: LaunchShape, new: LaunchShape, sms: int) -> str:

@@ -10,9 +10,11 @@ import pytest
 from tests.optimizer_values import Row, context_of, listing
 
 from gpadvisor.advice.kernel import advise_kernel
+from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
 from gpadvisor.model.advice import Estimate, Match, Rejection
 from gpadvisor.model.blame import DependencyClass
+from gpadvisor.model.profile import Evidence
 from gpadvisor.rules import OPTIMIZERS, block_increase
 
 IMAGES = """
@@ -268,3 +270,43 @@ def test_few_blocks_whose_threads_share_a_loop_by_their_number_get_more_of_them(
     assert isinstance(found, Match)
     assert found.cure.startswith(told)
     assert "ivide what a block does along another dimension" in found.cure
+
+
+def _simulated(context: KernelContext) -> KernelContext:
+    return replace(context, evidence=Evidence.MODELLED)
+
+
+def test_a_block_that_is_divided_has_a_figure_of_a_simulated_run_alone() -> None:
+    """After a softmax of 4 rows and an attention of 32 blocks: 3.8x on 7 times the SMs, 6.8x on 3.4 times."""
+    context = _context(ROW_SUMS.format(step="0x100"), grid=20, block=1024, static_shared=64)
+    found = block_increase.OPTIMIZER.match(context)
+    assert isinstance(found, Match)
+    assert found.parallel is None
+    found, estimate = _match(_simulated(context))
+    assert found.cure.startswith("Divide what a block does")
+    spread = 80 / 20
+    assert estimate.low < 1 / (1 - constants.LEAST_PART * (1 - 1 / spread))
+    assert 1 / (1 - constants.MOST_OF * (1 - 1 / spread)) == pytest.approx(estimate.expected)
+    assert spread <= estimate.high < spread * 1.1
+    assert "expected 75 %, at least 50 %, at most 100 % of it" in estimate.reason
+    few = {**COUNTS, "head": (3100, 99_200), "back": (3100, 99_200)}  # 31 passes, too few to divide
+    chain = _context(ROW_SUMS.format(step="0x100"), grid=20, block=1024, static_shared=64, counts=few)
+    found = block_increase.OPTIMIZER.match(_simulated(chain))
+    assert isinstance(found, Match)
+    assert found.parallel is None
+
+
+@pytest.mark.parametrize(("held", "told"), [(2.0, True), (8.0, False)])
+def test_blocks_that_leave_sms_nearly_empty_are_divided_by_a_simulated_run(
+    held: float, *, told: bool
+) -> None:
+    """After an attention of 32 blocks of 4 warps on 28 SMs: 1.8x by eight parts of each."""
+    metrics = {HELD: held, L1: 30.0}
+    context = _context(ROW_SUMS.format(step="0x100"), grid=80, block=256, metrics=metrics, static_shared=64)
+    assert isinstance(block_increase.OPTIMIZER.match(context), Rejection)
+    found = block_increase.OPTIMIZER.match(_simulated(context))
+    assert isinstance(found, Match) is told
+    if isinstance(found, Match):
+        assert found.title == "80 blocks keep an SM at 17 % of its warps"
+        estimate = block_increase.OPTIMIZER.estimate(_simulated(context), found)
+        assert 1 < estimate.expected < 1 / (1 - constants.MOST_OF)
