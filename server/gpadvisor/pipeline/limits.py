@@ -17,6 +17,7 @@ from gpadvisor.advice.evaluate import EstimatedMatch, Evaluated
 from gpadvisor.errors import ProfileMismatchError
 from gpadvisor.estimators import constants
 from gpadvisor.estimators.context import KernelContext
+from gpadvisor.estimators.smaller_gpus import with_less_dram
 from gpadvisor.estimators.stall_elimination import reduced_issue
 from gpadvisor.model.advice import Estimate
 from gpadvisor.model.estimate import EstimateCap
@@ -52,6 +53,8 @@ class EstimateLimits:
 def within_limits(limits: EstimateLimits, evaluated: Evaluated) -> Evaluated:
     """What the optimizers answered, each estimate lowered to the nearest limit of its kind."""
     findings, rejected = evaluated
+    findings = tuple(_on_any_gpu(limits.context, finding) for finding in findings)
+    evaluated = findings, rejected
     if all(finding.estimate is None or finding.estimate.high <= 1 for finding in findings):
         return evaluated
     ceilings: Sequence[Ceiling] = ()
@@ -60,6 +63,13 @@ def within_limits(limits: EstimateLimits, evaluated: Evaluated) -> Evaluated:
         ceilings = limits.roofline.ceilings
         model = limits.potential
     return tuple(_within(limits.context, match, ceilings, model) for match in findings), rejected
+
+
+def _on_any_gpu(context: KernelContext, finding: EstimatedMatch) -> EstimatedMatch:
+    if finding.estimate is None:
+        return finding
+    estimate = with_less_dram(context, finding.estimate, finding.match.reduced_loads)
+    return replace(finding, estimate=estimate)
 
 
 def _within(
