@@ -113,8 +113,9 @@ _BY_ROWS: Final = (
     "access different rows"
 )
 _A_ROW_EACH: Final = (
-    "let neighbouring threads take neighbouring elements of one row (a warp or a block for each row), or go "
-    "through shared memory: neighbouring threads access different rows"
+    "let neighbouring threads take neighbouring elements of one row (a warp or a block for each row, of "
+    "short rows some threads of a warp), or go through shared memory: neighbouring threads access different "
+    "rows"
 )
 _BY_COLUMNS: Final = (
     "let neighbouring threads take the columns that neighbouring blocks take now, or go through shared "

@@ -3,11 +3,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gpadvisor.estimators.access_cures import cure_of_rows
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.evidence.own_rows import own_rows, usual_launch, width_of_blocks
+from gpadvisor.evidence.access_shapes import Lie, access_shape
+from gpadvisor.evidence.own_rows import is_row, own_rows, usual_launch, width_of_blocks
 from gpadvisor.evidence.queries import kernel_function, line_text
 from gpadvisor.model.advice import StaticSite
+
+_BY_LAYOUT: Final = (
+    "let what neighbouring threads access follow each other (a structure of arrays, a table by columns, or "
+    "by diagonals where threads go along one), or go through shared memory: they are {distance} bytes apart"
+)
 
 
 def uncounted_accesses(context: KernelContext) -> tuple[tuple[StaticSite, ...], str]:
@@ -24,7 +32,11 @@ def uncounted_accesses(context: KernelContext) -> tuple[tuple[StaticSite, ...], 
     if not lines:
         return (), ""
     first = min(lines.values())
-    cure = cure_of_rows(context, launch, function, first)
+    shape = access_shape(function, first, form, launch)
+    if shape.lie is Lie.ROWS or is_row(function, first, form, launch):
+        cure = cure_of_rows(context, launch, function, first)
+    else:
+        cure = _BY_LAYOUT.format(distance=shape.distance)
     sites = tuple(
         StaticSite(function=function.id, index=index, detail=function.instructions[index].opcode)
         for index in lines.values()

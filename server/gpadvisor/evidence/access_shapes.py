@@ -228,16 +228,29 @@ def sectors_of_a_warp(
 
 def is_for_one_thread(function: Function, index: int, form: CodeForm, launch: Launch) -> bool:
     """Whether an instruction is behind a comparison that holds, or fails, for one thread alone."""
-    values = _values(function, form, launch, ARGUMENTS[0])
-    for branch in deciding_branches(function, index):
-        guard = function.instructions[branch].guard
-        for definition in () if guard is None else function.reaching.definitions(branch, guard.register):
-            compare = function.instructions[definition]
-            if compare.opcode == "ISETP" and not {"EQ", "NE"}.isdisjoint(compare.modifiers):
-                left, right = (values.operand(definition, text).lanes for text in compare.operand_texts[2:4])
-                if left is not None and right is not None and int((left == right).sum()) == 1:
-                    return True
-    return False
+    return _is_for_one_thread(function, function.block_of[index], form, launch)
+
+
+@lru_cache(maxsize=1024)
+def _is_for_one_thread(function: Function, block: int, form: CodeForm, launch: Launch) -> bool:
+    chosen = _choices_of_one_thread(function, form, launch)
+    return bool(chosen) and any(
+        not chosen.isdisjoint(function.reaching.definitions(branch, guard.register))
+        for branch in deciding_branches(function, function.blocks[block].start)
+        if (guard := function.instructions[branch].guard) is not None
+    )
+
+
+@lru_cache(maxsize=16)
+def _choices_of_one_thread(function: Function, form: CodeForm, launch: Launch) -> frozenset[int]:
+    """The comparisons that hold, or fail, for one thread of a warp alone."""
+    values, found = _values(function, form, launch, ARGUMENTS[0]), set[int]()
+    for index, compare in enumerate(function.instructions):
+        if compare.opcode == "ISETP" and not {"EQ", "NE"}.isdisjoint(compare.modifiers):
+            left, right = (values.operand(index, text).lanes for text in compare.operand_texts[2:4])
+            if left is not None and right is not None and int((left == right).sum()) == 1:
+                found.add(index)
+    return frozenset(found)
 
 
 def deciding_branches(function: Function, index: int) -> Iterator[int]:

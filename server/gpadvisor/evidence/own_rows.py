@@ -2,7 +2,8 @@
 """Accesses of a warp to as many rows as it has threads, where the machine code alone shows it.
 
 Of a distance that an argument decides nobody knows whether it is a row's length or one. It is a row's where a
-loop of that length goes along it, or where the other axis of the block, or the blocks, run along it.
+loop of that length goes along it, or where the other axis of the block, or the blocks, run along it; and a
+plane's, or a row's and an element more, are none that neighbouring threads are at by chance.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from gpadvisor.evidence.access_shapes import (
 from gpadvisor.evidence.accesses import is_atomic, is_global
 from gpadvisor.evidence.addresses import neighbours, step_of_pass
 from gpadvisor.evidence.arrays import has_length_of_loop
+from gpadvisor.evidence.far_threads import are_far
 from gpadvisor.evidence.library_code import in_library_loop
 from gpadvisor.model.instruction import Instruction, MemorySpace, Register
 from gpadvisor.model.machine import SECTOR_BYTES, WARP, CodeForm
@@ -130,19 +132,25 @@ def own_rows(function: Function, form: CodeForm, launch: Launch) -> Iterator[int
     for index in accesses:
         if depth[index] == deepest and not in_library_loop(function, index):
             shape = access_shape(function, index, form, launch)
-            apart = shape.lie in {Lie.ROWS, Lie.APART} and SECTOR_BYTES <= shape.distance <= _LONGEST_ROW
+            apart = shape.lie in {Lie.ROWS, Lie.APART} and shape.distance >= SECTOR_BYTES
             sectors, filled = sectors_of_a_warp(function, index, form, launch) or (0, 1)
             if (
                 apart
                 and sectors >= _WASTE * filled
-                and (
-                    _goes_on(function, index, shape)
-                    or _crosses(function, index, form, launch)
-                    or are_neighbours_in_blocks(function, index, form, launch)
-                )
+                and (is_row(function, index, form, launch) or are_far(function, index, form, launch))
                 and not _takes_rest(function, index, shape, form, launch)
             ):
                 yield index
+
+
+def is_row(function: Function, index: int, form: CodeForm, launch: Launch) -> bool:
+    """Whether something goes along what a thread accesses: a loop, the other axis of the block, or blocks."""
+    shape = access_shape(function, index, form, launch)
+    return shape.distance <= _LONGEST_ROW and (
+        _goes_on(function, index, shape)
+        or _crosses(function, index, form, launch)
+        or are_neighbours_in_blocks(function, index, form, launch)
+    )
 
 
 def _goes_on(function: Function, index: int, shape: AccessShape) -> bool:

@@ -8,7 +8,8 @@ report counted sectors and wavefronts for each instruction, what fills it: globa
 are spread over more 32-byte sectors than their bytes need, stores of that kind that are still in flight
 when the warp exits (`drain`), stores that each pass of a loop makes to the same elements, and shared memory
 accesses that conflict on banks. Without a profile, global accesses in the innermost loops whose neighbouring
-threads go along a row each, from its start to its end, or that only `threadIdx.y` goes along.
+threads go along a row each, from its start to its end, or that only `threadIdx.y` goes along; and those apart
+by a plane (a product of arguments), a row and an element, or a struct that is hardly used and has no pointer.
 
 ## Why warps stall
 

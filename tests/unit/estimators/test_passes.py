@@ -71,7 +71,7 @@ def test_a_full_l1_with_few_requests_is_scattered_accesses() -> None:
         "global accesses of a warp are scattered over too many sectors: "
         "L1 takes 11.6 passes for a request of a warp, 1.0 are needed"
     )
-    assert "(a warp or a block for each row)" in found.cure  # there is no second index to swap
+    assert "(a warp or a block for each row, of short" in found.cure  # there is no second index to swap
     assert "L1 takes 11.6 passes" in found.advice
     assert [site.detail for site in found.static_sites] == ["LDG"]
     assert not found.regions  # no sample, no figure
