@@ -9,8 +9,8 @@ IEEE division (`FCHK` and refinement) and reciprocal, square root, `expf`, `logf
 and the argument reduction of `sinf` and `cosf` with its slow path for large arguments. Without samples only
 what stands in innermost loops, or, where none is left, on one line three times and more as in an unrolled
 loop, or is most of the code, is named; nothing in kernels that load nothing and store in each pass, which set
-data up, nor where a pass takes DRAM longer than it takes to issue; and no reciprocal: `__frcp_rn()`, which
-asks for the exact one, compiles to the same.
+data up, nor what one thread of a block does, nor where a pass takes DRAM longer than it takes to issue; and
+no reciprocal: `__frcp_rn()`, which asks for the exact one, compiles to the same.
 
 ## Why warps stall
 
@@ -82,6 +82,7 @@ from gpadvisor.estimators.fast_math_words import concrete_cures, first_place, ma
 from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
 from gpadvisor.estimators.streams import paced_by_memory
+from gpadvisor.evidence.access_shapes import is_for_one_thread
 from gpadvisor.evidence.divisions import integer_divisions
 from gpadvisor.evidence.fills import only_fills
 from gpadvisor.evidence.library_code import is_curands
@@ -94,6 +95,7 @@ from gpadvisor.evidence.library_math import (
     routine_name,
 )
 from gpadvisor.evidence.loops import versions_without_inner
+from gpadvisor.evidence.own_rows import usual_launch, width_of_blocks
 from gpadvisor.evidence.patterns import (
     DIVISION_BY_CONSTANT,
     FLOAT_BY_CONSTANT,
@@ -227,7 +229,9 @@ def _without_samples(
     calls = tuple(
         site
         for site, helper in _calls(functions, helpers)
-        if "rcp_rn_f32" not in helper.name and site.index in often[site.function]
+        if "rcp_rn_f32" not in helper.name
+        and site.index in often[site.function]
+        and not _is_one_threads(context, context.program.functions[site.function], site.index)
     )
     called = {helper.id for site, helper in _calls(functions, helpers) if site in calls}
     used = tuple(helper for helper in helpers if helper.id in called)
@@ -283,8 +287,16 @@ def _hot(
                 )
                 or not often[function.id].isdisjoint(sequence.indices)
             )
-        hot[function.id] = sequences
+        hot[function.id] = tuple(
+            one for one in sequences if not _is_one_threads(context, function, one.start)
+        )
     return hot
+
+
+def _is_one_threads(context: KernelContext, function: Function, index: int) -> bool:
+    """Whether one thread of a block does what all others wait for, or do not."""
+    launch = usual_launch(context.kernel, None, width_of_blocks(function))
+    return is_for_one_thread(function, index, context.program.form, launch)
 
 
 def _matched_rows(
