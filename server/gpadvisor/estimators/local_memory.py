@@ -8,9 +8,9 @@ from typing import Final
 
 from gpadvisor.analyzer.occupancy import occupancy
 from gpadvisor.estimators.context import KernelContext
-from gpadvisor.evidence.accesses import is_local, is_stack_slot, one_way_slots, passes_stack_on
+from gpadvisor.evidence.accesses import is_local, one_way_slots, passes_stack_on
 from gpadvisor.evidence.arrays import copies_parameters, is_indexed_by_data, is_moved_by_conditions
-from gpadvisor.evidence.frames import holds_constants, largest_array
+from gpadvisor.evidence.frames import holds_constants, is_indexed, largest_array
 from gpadvisor.evidence.library_code import in_library_loop, makes_random_numbers
 from gpadvisor.evidence.measured import registers_per_thread, shared_bytes
 from gpadvisor.evidence.patterns import math_sequences
@@ -155,7 +155,7 @@ def kinds_of_accesses(context: KernelContext) -> LocalPlaces:
         (function.id, index)
         for function, indices in own_slots.items()
         for index in indices
-        if not is_stack_slot(function.instructions[index])
+        if is_indexed(function, index)
     }
     full = _registers_full(context) if spills is None else bool(spills)
     functions = context.program.functions

@@ -12,7 +12,7 @@ from gpadvisor.evidence.accesses import is_memory, is_stack_slot
 from gpadvisor.evidence.loops import every_pass, loop_comparisons
 from gpadvisor.evidence.queries import loop_indices
 from gpadvisor.model.ids import LoopId
-from gpadvisor.model.instruction import Instruction, MemorySpace, Register
+from gpadvisor.model.instruction import Instruction, MemorySpace, OpcodeClass, Register
 from gpadvisor.model.machine import CodeForm
 from gpadvisor.model.program import Function
 
@@ -106,7 +106,8 @@ def _is_of_parameters(function: Function, store: int) -> bool:
 
 
 def _is_no_number(maker: Instruction) -> bool:
-    return bool(maker.uses) or _PARAMETER.search(maker.operands) is not None
+    computes = maker.info.opclass in {OpcodeClass.FLOAT16, OpcodeClass.FLOAT32, OpcodeClass.FLOAT64}
+    return not computes and (bool(maker.uses) or _PARAMETER.search(maker.operands) is not None)
 
 
 def makers_of_stored(

@@ -10,8 +10,9 @@ numbers; and *copied parameters*, structs passed to the kernel by value whose ar
 machine code tells them apart: a cubin of CUDA 13 lists its spills, in older ones the address of a spill is
 the stack pointer and a constant, and the place is both written and read; into a copy goes nothing but
 parameters, or constants. Of several arrays the largest is told, as far as their addresses tell them apart.
-Without samples only those in loops are named, where there are loops, and in functions that are called in one;
-of a kernel without loops spills, where they are a notable part of its code.
+What a library indexes, and a struct whose address is passed on and that the compiler copies word by word, is
+no array of the source. Without samples only those in loops are named, where there are loops, and in functions
+that are called in one; of a kernel without loops spills, where they are a notable part of its code.
 
 ## Why warps stall
 
@@ -90,7 +91,7 @@ from gpadvisor.estimators.local_memory_words import local_advice, local_cure
 from gpadvisor.estimators.local_traffic import cured, gone_adjustment, traffic_gone
 from gpadvisor.estimators.reduced_loads import freed
 from gpadvisor.estimators.stall_elimination import stall_elimination
-from gpadvisor.evidence.accesses import is_local
+from gpadvisor.evidence.accesses import is_local, is_stack_slot
 from gpadvisor.evidence.queries import (
     Mask,
     by_class,
@@ -230,10 +231,13 @@ def _deepest(context: KernelContext, kinds: LocalPlaces) -> tuple[FunctionId, in
     Of several arrays those of the largest, whose bytes the words tell.
     """
     leading = _heaviest(Counter(kinds.values()))
-    places, _ = largest_of(context, [place for place, kind in kinds.items() if kind is leading])
+    functions = context.program.functions
+    of_kind = [place for place, kind in kinds.items() if kind is leading]
+    indexed = [place for place in of_kind if not is_stack_slot(functions[place[0]].instructions[place[1]])]
+    places, _ = largest_of(context, indexed or of_kind)
 
     def depth(place: tuple[FunctionId, int]) -> int:
-        return len(context.program.functions[place[0]].enclosing_loops(place[1]))
+        return len(functions[place[0]].enclosing_loops(place[1]))
 
     return max(sorted(places), key=depth)
 
