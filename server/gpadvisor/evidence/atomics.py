@@ -16,6 +16,7 @@ from gpadvisor.evidence.access_shapes import (
 )
 from gpadvisor.evidence.accesses import is_atomic, is_shared
 from gpadvisor.evidence.addresses import is_same_for_all
+from gpadvisor.evidence.arrays import address_makers
 from gpadvisor.evidence.histograms import is_result_used, words_chosen_by_data
 from gpadvisor.evidence.lanes import (
     Choice,
@@ -182,9 +183,18 @@ def met_by_code(function: Function, form: CodeForm, launch: Launch) -> Atomic | 
             and not atomic.returns
             and access_shape(function, index, form, launch) == AccessShape(Lie.SAME)
             and not is_for_one_thread(function, index, form, launch)
+            and not _is_chosen_by_data(function, index, form, launch)
         ):
             return atomic
     return None
+
+
+def _is_chosen_by_data(function: Function, index: int, form: CodeForm, launch: Launch) -> bool:
+    """Whether comparisons of data decide which of several addresses each thread goes to."""
+    makers, common = address_makers(function, index), {*deciding_branches(function, index)}
+    ways = {branch for maker in makers for branch in deciding_branches(function, maker)} - common
+    chosen = comparisons(function, {*makers, *ways})
+    return any(choice_of(function, compare, form, launch) is Choice.DATA for compare in chosen)
 
 
 def _is_of_each_pass(function: Function, index: int) -> bool:
