@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from math import prod
 from typing import Final
 
@@ -85,6 +86,7 @@ def is_one_warp_tile(function: Function) -> bool:
     return len(sides) > 1 and prod(sides.values()) <= WARP
 
 
+@lru_cache(maxsize=64)
 def width_of_blocks(function: Function) -> int | None:
     """The threads along x, where an index counts a block's as threadIdx.x + width * threadIdx.y, or .z."""
     for index, instruction in enumerate(function.instructions):
@@ -99,8 +101,10 @@ def width_of_blocks(function: Function) -> int | None:
 
 def _side(instruction: Instruction) -> int:
     """The factor of a multiplication with a sum, or of a shift with one; 0 elsewhere."""
+    if instruction.opcode not in {"IMAD", "LEA"}:
+        return 0
     numbers = [int(text, 16) for text in instruction.operand_texts if _NUMBER.fullmatch(text)]
-    if len(numbers) != 1 or instruction.opcode not in {"IMAD", "LEA"}:
+    if len(numbers) != 1:
         return 0
     return numbers[0] if instruction.opcode == "IMAD" else 1 << numbers[0]
 
