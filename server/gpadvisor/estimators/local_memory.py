@@ -204,11 +204,16 @@ def _fixed_places(
 
 
 def _conditions_move(functions: Sequence[Function], arrays: Collection[tuple[FunctionId, int]]) -> bool:
-    """Whether conditions move the index of the array access that runs most often by the loops around it."""
+    """Whether conditions move the index that an array is filled by, or that is read most often, by loops."""
     if not arrays:
         return False
-    number, index = max(sorted(arrays), key=lambda place: len(functions[place[0]].enclosing_loops(place[1])))
-    return is_moved_by_conditions(functions[number], index)
+    read = max(sorted(arrays), key=lambda place: len(functions[place[0]].enclosing_loops(place[1])))
+    filled = [
+        (number, index)
+        for number, index in arrays
+        if functions[number].instructions[index].info.opclass is OpcodeClass.STORE
+    ]
+    return any(is_moved_by_conditions(functions[number], index) for number, index in (read, *filled))
 
 
 def _copied(own: Mapping[Function, Sequence[int]]) -> LocalKind | None:
