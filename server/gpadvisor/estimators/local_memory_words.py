@@ -17,7 +17,7 @@ from gpadvisor.estimators.local_memory import (
     passes_to_own,
     registers_at_same_occupancy,
 )
-from gpadvisor.evidence.arrays import is_indexed_by_data, is_moved_by_conditions
+from gpadvisor.evidence.arrays import is_indexed_by_data
 from gpadvisor.evidence.frames import is_indexed_by_table, is_indexed_by_threads
 from gpadvisor.evidence.measured import registers_per_thread
 from gpadvisor.evidence.queries import (
@@ -143,15 +143,13 @@ def _by_data_cure(context: KernelContext, places: LocalPlaces) -> str:
 
 
 def _conditions_move(context: KernelContext, places: LocalPlaces) -> bool:
-    """Whether conditions move the index of an array, and nothing that was loaded is in one."""
+    """Whether nothing that was loaded is in an index: what else is indexed by data conditions move."""
     arrays = [
         (context.program.functions[number], index)
         for (number, index), kind in places.items()
         if kind is LocalKind.BY_DATA
     ]
-    return any(is_moved_by_conditions(*place) for place in arrays) and not any(
-        is_indexed_by_data(*place) for place in arrays
-    )
+    return bool(arrays) and not any(is_indexed_by_data(*place) for place in arrays)
 
 
 def _parameter_cure(context: KernelContext) -> str:

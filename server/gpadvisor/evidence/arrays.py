@@ -207,7 +207,7 @@ def is_indexed_by_data(function: Function, access: int) -> bool:
 def is_moved_by_conditions(function: Function, access: int) -> bool:
     """Whether a loop around an access steps its index in some passes, or sets it back: a stack, a buffer.
 
-    No unrolling makes a constant of such an index.
+    No unrolling makes a constant of such an index: the passes written out step it under conditions, too.
     """
     makers = address_makers(function, access)
     for loop in function.enclosing_loops(access):
@@ -225,7 +225,13 @@ def is_moved_by_conditions(function: Function, access: int) -> bool:
             for index in steps
         ):
             return True
-    return False
+    guarded = {
+        frozenset(function.reaching.definitions(index, guard.register))
+        for index in makers
+        if function.instructions[index].opcode in _ADDS
+        and (guard := function.instructions[index].guard) is not None
+    }
+    return len(guarded) > 1
 
 
 def _is_set_back_in_memory(function: Function, loop: LoopId, load: int) -> bool:

@@ -60,12 +60,12 @@ def test_each_kind_of_value_has_its_cure(kind: LocalKind, advice: str, cure: str
 
 def test_an_array_goes_to_shared_memory_if_it_fits_where_no_launch_says_that_it_does() -> None:
     _, known = _said(LocalKind.BY_DATA, _context())
-    assert known == "Keep the thread's array in shared memory: its index is data."
+    assert known == "Keep the thread's array in shared memory: conditions move its index."
     _, unknown = _said(LocalKind.BY_DATA, _context(launched=False))
     size = "if it fits, 64 bytes for each thread of a block"
-    assert unknown == f"Keep the thread's array in shared memory {size}: its index is data."
+    assert unknown == f"Keep the thread's array in shared memory {size}: conditions move its index."
     _, nothing = _said(LocalKind.BY_DATA, _context(launched=False, stack=0))
-    assert nothing == "Keep the thread's array in shared memory if it fits: its index is data."
+    assert nothing == "Keep the thread's array in shared memory if it fits: conditions move its index."
 
 
 def test_an_array_that_fits_nowhere_is_made_smaller() -> None:

@@ -119,6 +119,8 @@ def test_frames_of_eight_warps_fit_in_shared_memory_or_nothing_is_said(stack: in
     text = f"store| STL [R1], R20\nLDG.E R11, [R2.64]\nIMAD R12, R11, 0x4, R1\n{LOOP}"
     found = OPTIMIZER.match(context_of(listing(text, facts=replace(FACTS, stack_bytes=stack))))
     assert isinstance(found, Match) == told
+    if isinstance(found, Match):
+        assert found.cure.endswith(": its index is data.")
 
 
 def test_an_array_that_fits_nowhere_else_gets_a_whole_sentence_and_no_blank() -> None:
