@@ -4,13 +4,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
 
 from gpadvisor.cli import options
 from gpadvisor.cli.progress import TerminalProgress
+from gpadvisor.pipeline.request import Progress, Request
 
 
-def write_view(arguments: argparse.Namespace, view: Callable[..., str]) -> int:
+class _View(Protocol):
+    """What a view's command calls, once what is the view's own is filled in."""
+
+    def __call__(
+        self, path: Path, request: Request, progress: Progress, *, output_format: str, width: int
+    ) -> str: ...
+
+
+def write_view(arguments: argparse.Namespace, view: _View) -> int:
     """Write what the view says of the kernels asked for; ``--top`` is of its rows, not of suggestions."""
     from gpadvisor.cli.advise import make_request
 
